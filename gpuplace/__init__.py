@@ -260,6 +260,7 @@ if TYPE_CHECKING:
     )
     from gpuplace.ops import losses
     from gpuplace.ops.gradients.slices_spec import *
+    from gpuplace.ops.gradients.tape import GradientTape
     from gpuplace.ops.sparse.sparse_spec import (
         SparseTensorSpec,
         deserialize_many_sparse,
@@ -286,7 +287,6 @@ if TYPE_CHECKING:
     from gpuplace.tf1.flow.tensor_array_spec import *
     from gpuplace.tf1.functions.def_function import function as function
     from gpuplace.tf1.gradients.hessians import hessians
-    from gpuplace.tf1.gradients.tape import GradientTape
     from gpuplace.tf1.image.volume_patches import extract_volume_patches
     from gpuplace.tf1.input.accumulators import (
         ConditionalAccumulator,
@@ -370,7 +370,7 @@ else:
                 TensorSpec TypeSpec
             """,
             "gpuplace.tf1.gradients.hessians": "hessians",
-            "gpuplace.tf1.gradients.tape": "GradientTape",
+            "gpuplace.ops.gradients.tape": "GradientTape",
             "gpuplace.tf1.math.incomplete": "betainc igamma igammac polygamma zeta",
             "gpuplace.tf1.math.matrix_functions": "matrix_solve_ls matrix_square_root",
             "gpuplace.tf1.variables.template": "make_template",

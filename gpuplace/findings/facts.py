@@ -1,8 +1,8 @@
 """A step as detectors look at it: arrays over its nodes and the tensors that they pass on.
 
-Towers, gradients and what averages them are those of the model's structure (`gpuplace.model.structure`). A node that depends
-on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model begins at its
-products and convolutions.
+Towers, gradients and averages of gradients are those of the model's structure (`gpuplace.model.structure`). A node that
+depends on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model begins at
+its products and convolutions.
 """
 
 from __future__ import annotations
@@ -362,7 +362,7 @@ class StepFacts:
         step, data = self.step, self.graph.src_output != CONTROL
         on_gpu, count = self.is_gpu[self.device], int(data.sum())
         edges = edges_with_memories(step.part, self.placement.placer.catalogue, data, on_gpu)
-        leaves_gpu: Bools = on_gpu[edges.src[:count]] & ~edges.made[:count]
+        leaves_gpu: Bools = on_gpu[edges.src[:count]] & ~edges.writes[:count]
         enters_gpu: Bools = on_gpu[edges.dst[:count]] & ~edges.reads[:count]
         return leaves_gpu, enters_gpu
 

@@ -279,11 +279,6 @@ class Tensor:
         """What is known of the shape."""
         return self._shape
 
-    def _shape_as_list(self) -> list[int | None] | None:
-        """The sizes, None where they are not known; None without a known rank."""
-        sizes = self._shape.sizes
-        return None if sizes is None else list(sizes)
-
     def set_shape(self, shape: ShapeLike) -> None:
         """Adds knowledge about the shape.
 

@@ -85,7 +85,7 @@ def test_the_guides_towers(opened):
     page.locator("#graph g.node").filter(has_text="MatMul_1").click()
     expect(page.locator(".gp-why")).to_contain_text("asked for '/device:GPU:3'")
     expect(page.locator(".gp-why .gp-left").last).to_have_text("GPU:3")
-    expect(page.locator(".gp-why")).to_contain_text("To have it on CPU")
+    expect(page.locator(".gp-why")).to_contain_text("To move it to CPU")
     expect(page.locator("#tables tr.gp-selected")).to_contain_text("MatMul_1")
     page.shoot("chosen")
     for tab in page.get_by_role("tab").all():
@@ -195,7 +195,7 @@ def test_search(opened):
     expect(told).to_have_attribute("aria-live", "polite")
     find.fill("layer_(")
     find.press("Enter")
-    expect(told).to_contain_text("; not a regular expression: searched for as it is")
+    expect(told).to_contain_text("; not a regular expression; searched as plain text")
     find.fill("(([a-z_0-9])+)+!")
     find.press("Enter")
     expect(told).to_contain_text("; could take too long")
@@ -212,14 +212,14 @@ def test_what_an_op_depends_on_is_lit(opened):
 
     page = opened(tf.place(towers(), "4x Tesla K20m"), "lit")
     boxes(page).filter(has_text="MatMul_1").click()
-    page.get_by_role("button", name="Light up all that it depends on").click()
+    page.get_by_role("button", name="All inputs: highlight all that it depends on").click()
     told = page.locator(".gp-lit-text")
     expect(told).to_have_text("what MatMul_1 depends on: 2 nodes on GPU:3; no copy between devices")
     expect(page.locator("#graph g.node.gp-on")).to_have_count(3)
     expect(page.locator("#graph g.edge.gp-on")).to_have_count(2)
     page.get_by_label("Only these in the tables").check()
     expect(page.locator(".gp-table-head:visible")).to_contain_text("3 of 7 rows")
-    choice = page.get_by_label("Light up", exact=True)
+    choice = page.get_by_label("Highlight", exact=True)
     choice.select_option("both")
     expect(told).to_have_text(
         "what MatMul_1 depends on, and what depends on it: 3 nodes (CPU:0 1, GPU:3 2); 1 copy between devices, 16 B"
@@ -277,7 +277,7 @@ def test_a_large_graph_is_lit_quickly(opened):
         })"""
     )
     print("9,124 nodes on the report page: lit and laid out after", times, "ms")
-    page.get_by_label("Light up", exact=True).select_option("inputs")
+    page.get_by_label("Highlight", exact=True).select_option("inputs")
     expect(page.locator(".gp-lit-text")).to_contain_text("nodes on GPU:2; 1 copy between devices, 256 B")
     expect(page.locator("#graph .gp-badge").filter(has_text=" of ").first).to_be_visible()
     page.shoot("inputs")
@@ -300,7 +300,7 @@ def test_colours_of_a_measured_step(opened):
     expect(legend).to_contain_text("did not run: 2")
     expect(legend).to_contain_text("time in the measured step")
     expect(boxes(page).filter(has_text="Const_1")).to_contain_text("900 µs")
-    page.get_by_label("Light up", exact=True).select_option("path by time")
+    page.get_by_label("Highlight", exact=True).select_option("path by time")
     expect(page.locator(".gp-lit-text")).to_have_text(
         "critical path: 3 ops, 911 µs, the longest chain by measured time"
     )
@@ -429,7 +429,7 @@ def test_a_view_is_kept(opened, tmp_path):
     find.fill("tower_1/layer_33/out$")
     find.press("Enter")
     page.get_by_label("Colour by").select_option("type")
-    page.get_by_label("Light up", exact=True).select_option("inputs")
+    page.get_by_label("Highlight", exact=True).select_option("inputs")
     page.wait_for_timeout(400)
     seen = """() => [[...document.querySelectorAll('#graph g.node, #graph g.cluster')].map((group) => group.id).sort(),
         document.querySelector('.gp-lit-text').textContent, document.querySelector('.gp-legend').textContent,

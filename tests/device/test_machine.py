@@ -65,13 +65,13 @@ def test_bad_text_says_what_is_allowed(text):
     with pytest.raises(InvalidArgumentError) as caught:
         Machine.parse(text)
     assert "Tesla K20m" in str(caught.value)
-    assert caught.value.message.startswith(("Machine '", "Unknown GPU model '"))
+    assert caught.value.message.startswith(("Cannot parse machine '", "Unknown GPU model '"))
 
 
 def test_bad_text_names_the_fault():
-    with pytest.raises(InvalidArgumentError, match="is not understood: an empty part"):
+    with pytest.raises(InvalidArgumentError, match="Cannot parse machine .*: empty part"):
         Machine.parse("T4,")
-    with pytest.raises(InvalidArgumentError, match="is not understood: a machine without a CPU"):
+    with pytest.raises(InvalidArgumentError, match="Cannot parse machine .*: no CPU"):
         Machine.parse("0 cpu, T4")
     with pytest.raises(InvalidArgumentError, match="2 GPUs in one slot"):
         Machine.parse("2x T4 @ 05:00.0")
@@ -90,7 +90,7 @@ def test_gpus_can_be_put_into_slots():
     assert [gpu.numa_node for gpu in machine.gpus] == [0, 1]
     by_argument = Machine.simulated(gpus=2, gpu="T4", pci_bus_ids=["04:00.0", "05:00.0"])
     assert bus_ids(by_argument) == ["0000:04:00.0", "0000:05:00.0"]
-    with pytest.raises(InvalidArgumentError, match="2 GPUs need 2 PCI bus ids, got 1"):
+    with pytest.raises(InvalidArgumentError, match="2 GPUs require 2 PCI bus ids; got 1"):
         Machine.simulated(gpus=2, pci_bus_ids=["04:00.0"])
 
 

@@ -201,7 +201,7 @@ FACTS = {
         stays("MatMul", "MatMul", "GPU:0"),
         "[[22. 28.]",
     ],
-    ("05", r"display\(sess"): ["GPU:0  False", "3 requests not met"],
+    ("05", r"display\(sess"): ["GPU:0  False", "3 device requests overridden"],
     ("05", r"^sess\.placement\.explain"): ["soft placement", "any device", "GPU comes before CPU"],
     ("05", r"squared"): ["no supported kernel for GPU devices is available", "this node: T=int32"],
     ("05", r"explorer\.pin"): [

@@ -17,6 +17,7 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.gradients.tape import GradientTape
 from gpuplace.ops.math import cast, elementwise, reduction, unary
 from gpuplace.ops.nn.conv import channels_of
 from gpuplace.ops.nn.conv_arithmetic import wide
@@ -26,7 +27,6 @@ from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new, new_list
 from gpuplace.release import rules
 from gpuplace.shapes import Dimension, TensorShape
-from gpuplace.tf1.gradients.tape import GradientTape
 from gpuplace.typing import TensorLike
 
 __all__ = [

@@ -185,15 +185,6 @@ class CheckpointPosition:
             slot_name=slot_name,
         )
 
-    def is_simple_variable(self) -> bool:
-        """Whether all of it is the value of one variable."""
-        proto = self.object_proto
-        return (
-            len(proto.attributes) == 1
-            and proto.attributes[0].name == VARIABLE_VALUE_KEY
-            and not proto.children
-        )
-
     def gather_ops_or_named_saveables(self) -> tuple[list[Any], dict[str, Any], list[Any]]:
         """What restores it: operations there are already, and what operations are to be made of.
 

@@ -58,23 +58,6 @@ def variable_op_v2(
     return op.outputs[0]
 
 
-def variable_op(
-    shape: Any,
-    dtype: Any,
-    name: str = "Variable",
-    set_shape: bool = True,
-    container: str = "",
-    shared_name: str = "",
-) -> Tensor:
-    """Makes a variable of the op that came before ``VariableV2``; its output is a reference to it."""
-    declared = shape if set_shape else TensorShape(None)
-    arguments = {"shape": declared, "dtype": dtype, "container": container, "shared_name": shared_name}
-    reference: Tensor = apply_op("Variable", name, **arguments).outputs[0]
-    if set_shape:
-        reference.set_shape(shape)
-    return reference
-
-
 @shape_function("VariableV2", "TemporaryVariable")
 def _variable_shape(op: Operation) -> list[TensorShape]:
     return [op.attrs["shape"]]

@@ -272,11 +272,6 @@ def from_tensors(spec: Any, tensors: Sequence[Tensor]) -> Any:
     return _from_tensors(spec, tensors, lambda leaf, given: leaf._from_compatible_tensor_list(given))
 
 
-def from_any_tensors(spec: Any, tensors: Sequence[Tensor]) -> Any:
-    """The same for tensors that may be of other types and shapes, which is a ValueError."""
-    return _from_tensors(spec, tensors, lambda leaf, given: leaf._from_tensor_list(given))
-
-
 def _from_tensors(spec: Any, tensors: Sequence[Tensor], make: Callable[[TypeSpec, list[Tensor]], Any]) -> Any:
     leaves = flatten(spec)
     counts = [len(leaf._flat_tensor_specs) for leaf in leaves]

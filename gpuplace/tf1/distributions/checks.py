@@ -7,24 +7,17 @@ Source: tensorflow/python/ops/distributions/util.py, release 1.15.
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import inspect
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gpuplace.dtypes import DType, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
 from gpuplace.dtypes import bool as bool_type
-from gpuplace.graph.constant_value import static_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import constant
-from gpuplace.ops.array.joining import concat
-from gpuplace.ops.array.reshaping import matrix_transpose, rank, shape
-from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.array.reshaping import shape
 from gpuplace.ops.flow.control import no_op, with_dependencies
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.check_ops import (
@@ -35,8 +28,7 @@ from gpuplace.ops.math.check_ops import (
     assert_non_negative,
     assert_rank_at_least,
 )
-from gpuplace.ops.math.comparison import equal
-from gpuplace.ops.math.reduction import reduce_all, reduce_sum
+from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.math.special import lgamma
 from gpuplace.ops.math.trigonometry import sigmoid
 from gpuplace.ops.math.unary import log, log1p
@@ -85,15 +77,6 @@ def assert_integer_form(
         return assert_equal(x, whole, data=data, summarize=summarize, message=message, name=name)
 
 
-def assert_symmetric(matrix: Tensor) -> Tensor:
-    """Returns matrices that are checked, when they run, to be symmetric.
-
-    Args:
-        matrix: square matrices along the last two axes.
-    """
-    return with_dependencies([assert_equal(matrix, matrix_transpose(matrix))], matrix)
-
-
 def embed_check_nonnegative_integer_form(
     x: TensorLike, name: str = "embed_check_nonnegative_integer_form"
 ) -> Tensor:
@@ -109,33 +92,6 @@ def embed_check_nonnegative_integer_form(
         if not x.dtype.is_integer:
             checks.append(assert_integer_form(x, message=f"'{x}' cannot contain fractional components."))
         return with_dependencies(checks, x)
-
-
-def same_dynamic_shape(a: TensorLike, b: TensorLike) -> Tensor:
-    """Returns whether two tensors have the same shape when they run.
-
-    Args:
-        a: the one.
-        b: the other.
-    """
-    a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
-
-    def sizes_are_equal() -> Tensor:
-        forth = concat([shape(a), shape(b)], 0)
-        return reduce_all(equal(forth, concat([shape(b), shape(a)], 0)))
-
-    return cond(equal(rank(a), rank(b)), sizes_are_equal, lambda: constant(False))
-
-
-def maybe_get_static_value(x: Any, dtype: Any = None) -> Any:
-    """Returns what is known of a value without running anything; None where nothing is.
-
-    Args:
-        x: a tensor, or anything else, which is its own value.
-        dtype: NumPy type of an array that it becomes; None: as it is.
-    """
-    value = static_value(x)
-    return value if value is None or dtype is None else np.array(value, dtype)
 
 
 def get_logits_and_probs(
@@ -339,43 +295,3 @@ def gen_new_seed(seed: int | None, salt: str) -> int | None:
         return None
     digest = hashlib.md5(f"{seed}{salt}".encode(), usedforsecurity=False).hexdigest()
     return int(digest[:8], 16) & 0x7FFFFFFF
-
-
-def parent_frame_arguments() -> dict[str, Any]:
-    """Returns the arguments that the calling function was called with, those of ``**kwargs`` by their own names."""
-    frame = sys._getframe(1)
-    names, _, keywords, values = inspect.getargvalues(frame)
-    return {**{name: values[name] for name in names}, **(values[keywords] if keywords else {})}
-
-
-class AppendDocstring:
-    """A decorator that adds text to a function's docstring.
-
-    Args:
-        additional_note: the text.
-        kwargs_dict: more arguments of the function and what they are; they become a list.
-
-    Raises:
-        ValueError: a name with white space, or a description of several lines.
-    """
-
-    def __init__(self, additional_note: str = "", kwargs_dict: dict[str, str] | None = None) -> None:
-        self._note = additional_note
-        rows = []
-        for key, value in sorted((kwargs_dict or {}).items()):
-            if any(letter.isspace() for letter in key):
-                raise ValueError(f'Parameter name "{key}" contains whitespace.')
-            value = value.lstrip()
-            if "\n" in value:
-                raise ValueError(f'Parameter description for "{key}" contains newlines.')
-            rows.append(f"*  `{key}`: {value}")
-        if rows:
-            self._note += "\n\n##### `kwargs`:\n\n" + "\n".join(rows)
-
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(fn)
-        def documented(*args: Any, **kwargs: Any) -> Any:
-            return fn(*args, **kwargs)
-
-        documented.__doc__ = self._note if fn.__doc__ is None else f"{fn.__doc__}\n{self._note}"
-        return documented

@@ -83,15 +83,6 @@ def prefer_static_rank(x: TensorLike) -> Any:
     return prefer_static_value(rank(x))
 
 
-def prefer_static_shape(x: TensorLike) -> Any:
-    """Returns a tensor's sizes, an array where they are known and else a tensor.
-
-    Args:
-        x: the tensor.
-    """
-    return prefer_static_value(shape(x))
-
-
 def prefer_static_broadcast_shape(
     shape1: Any, shape2: Any, name: str = "prefer_static_broadcast_shape"
 ) -> Any:
@@ -337,14 +328,3 @@ def softplus_inverse(x: TensorLike, name: str | None = None) -> Tensor:
         x = where_v2(logical_or(small, large), ones_like(x), x)
         y = x + log(-expm1(-x))
         return where_v2(small, of_small, where_v2(large, of_large, y))
-
-
-def dimension_size(x: Tensor, axis: int) -> Any:
-    """Returns the size of an axis, a number where it is known and else a tensor.
-
-    Args:
-        x: the tensor.
-        axis: the axis.
-    """
-    known = dimension_value(x.shape.with_rank_at_least(abs(axis))[axis])
-    return shape(x)[axis] if known is None else known

@@ -10,15 +10,12 @@ Source: tensorflow/python/framework/auto_control_deps.py, release 1.15.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import RANDOM_OPS
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import nest
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow.context import merge
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -152,20 +149,3 @@ def _wait(op: Operation, before: list[Operation]) -> None:
     for one in before:
         if one is not op and one not in op.control_inputs and one._get_control_flow_context() is context:
             op._add_control_input(one)
-
-
-def automatic_control_dependencies(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose stateful operations run, in their order, before what it returns is there.
-
-    Args:
-        f: a function that adds operations and returns a structure of tensors.
-    """
-
-    @functools.wraps(f)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with AutomaticControlDependencies() as added:
-            return nest.map_structure(
-                lambda one: added.mark_as_return(convert_to_tensor(one)), f(*args, **kwargs)
-            )
-
-    return wrapper

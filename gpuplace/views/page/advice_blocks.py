@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from gpuplace.advisor.steps.advice import Advice
+from gpuplace.advisor.steps.choice_scores import OBJECTIVES
 from gpuplace.advisor.steps.moves import Move
-from gpuplace.advisor.steps.rehearsal import OBJECTIVES
 from gpuplace.advisor.steps.step_search import SearchProgress
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.views.tables.blocks import Block, button, buttons_block, heading_block, table_block, text_block
@@ -210,5 +210,5 @@ def _buttons(advice: Advice, chosen: Collection[str], is_applied: bool, is_off: 
         if 0 < some < len(advice.moves):
             buttons.append(button("Apply the ticked moves", "advice:some", f"{some} of {len(advice.moves)}"))
     if is_applied:
-        buttons.append(button("Take the advice back", "advice:back"))
+        buttons.append(button("Revert the recommendation", "advice:back"))
     return buttons_block("The advice", buttons)

@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any
 
 from gpuplace.errors import OpError
-from gpuplace.runtime.session.called import place_function
+from gpuplace.runtime.session.function_placement import place_function
 from gpuplace.views.tables.calls import all_calls
 from gpuplace.why.placement import Placement
 

@@ -31,6 +31,7 @@ from gpuplace.views.tables.text import copies_text, printable, shortened, summar
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_name
 from gpuplace.why.rules import RULES
+from gpuplace.why.terms import TERMS
 
 LOG_LINES = 100_000
 """Most log lines in a page."""
@@ -149,12 +150,17 @@ def _no_device(view: PlacementView) -> dict[str, Any]:
 
 
 def _verdicts(view: PlacementView) -> dict[str, Any] | None:
-    """Return for each node the rule that settled its device, and the culprit."""
+    """Return for every node the rule that determined its device and the culprit, with definitions of the terms."""
     if view.verdicts is None:
         return None
     verdicts = view.verdicts()
     rules = [rule.value for rule in RULES]
-    return {"rules": rules, "rule": verdicts.rule.tolist(), "culprit": verdicts.culprit.tolist()}
+    return {
+        "rules": rules,
+        "rule": verdicts.rule.tolist(),
+        "culprit": verdicts.culprit.tolist(),
+        "terms": TERMS,
+    }
 
 
 def _nodes(view: PlacementView) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def page_html(
 </section>
 <noscript>{_without_scripts(placement)}</noscript>"""
     return _document(
-        title, summary_text, data["settings"], body, data, "gpuplace/views/page/placement.js", bodies
+        title, summary_text, data["settings"], body, data, "gpuplace/page/placement.js", bodies
     )
 
 
@@ -135,7 +135,7 @@ def timeline_page_html(
     """
     data = {"step": timeline_page(timeline).as_json()}
     section = _timeline_section(timeline)
-    return _document(title, "", settings, section, data, "gpuplace/views/page/timeline.js")
+    return _document(title, "", settings, section, data, "gpuplace/page/timeline.js")
 
 
 def _refused_section(errors: Sequence[BaseException], fixes: Sequence[Fix]) -> str:

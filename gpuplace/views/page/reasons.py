@@ -1,8 +1,8 @@
 """Explanations of all nodes in little space: what many explanations share is kept once.
 
-In a training graph most nodes have a twin in another layer or tower, with the same explanation but for names
-(`gpuplace.views.page.twins`): only one of them is explained. A text is kept with a mark where the node's own name stands and
-another where its scope's does, so that twins share most texts:
+In a training graph most nodes have a twin in another layer or tower, whose explanation differs in names only
+(`gpuplace.views.page.twins`). One of the twins is explained. Texts have a mark in the place of the node's own name, and
+another for its scope's path, so that twins share most of them:
 
 >>> template("a/b/c follows a/b/d", "a/b/c") == "\\x02 follows \\x01d"
 True

@@ -395,7 +395,7 @@ def _folded(
     if total is not None:
         tip.append(words("coloured_by", title=colour.title, value=total))
     if box.unmet:
-        tip.append(f"{counted(box.unmet, 'request')} not met")
+        tip.append(f"{counted(box.unmet, 'device request')} overridden")
     if differs:
         tip.append(words("differs_tip", text=differs))
     tip += _facts_tip(facts)

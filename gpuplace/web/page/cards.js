@@ -18,8 +18,8 @@ import {
   sourceOf,
   typeOf,
   unmet,
-} from "gpuplace/views/page/columns.js";
-import { fullNameOf } from "gpuplace/views/page/words.js";
+} from "gpuplace/page/columns.js";
+import { fullNameOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, words } from "gpuplace/text.js";
 
@@ -63,7 +63,7 @@ export function cardOf(n) {
   if (reason?.refused) steps.push({ rule: "refused", note: reason.refused, after: [] });
   return {
     name: nameOf(n),
-    kind: typeOf(n) + (reason?.made ? `, made from ${reason.made}` : ""),
+    kind: typeOf(n) + (reason?.made ? `, derived from ${reason.made}` : ""),
     devices: [{ ...lookOf(n), text: lookOf(n).label }],
     requested: requestOf(n),
     met: requestOf(n) ? N.device[n] >= 0 && !unmet.has(n) : null,
@@ -78,6 +78,7 @@ export function cardOf(n) {
     decided_by: DATA.verdicts ? nameOf(DATA.verdicts.culprit[n]) : "",
     because: reason?.because ?? "",
     held_by: reason?.heldBy ?? "",
+    terms: DATA.verdicts?.terms ?? {},
     inputs: inputs.slice(0, NEIGHBOURS).map(nameOf),
     more_inputs: Math.max(0, inputs.length - NEIGHBOURS),
     outputs: outputs.slice(0, NEIGHBOURS).map(nameOf),

@@ -1,7 +1,7 @@
 // Where the body of a function was opened from, or the placement with a fix, and the heading of what is shown.
 
 import { element } from "gpuplace/dom.js";
-import { DATA, open, trail } from "gpuplace/views/page/data.js";
+import { DATA, open, trail } from "gpuplace/page/data.js";
 
 /** A way back above what is shown, whose summary and settings take the place of the graph's. */
 export function showTrail(graph) {

@@ -43,14 +43,6 @@ class WhileBodyFuncGraph(FuncGraph):
     """That of a loop's body."""
 
 
-def in_defun() -> bool:
-    """Whether what is built belongs to a function, other than a branch or the body of a loop."""
-    graph = get_default_graph()
-    while isinstance(graph, (CondBranchFuncGraph, WhileBodyFuncGraph)):
-        graph = graph.outer_graph
-    return isinstance(graph, FuncGraph)
-
-
 def create_new_tf_function(func_graph: FuncGraph) -> FunctionRef:
     """Puts the function of a graph into the library of the one around it, under the graph's name.
 

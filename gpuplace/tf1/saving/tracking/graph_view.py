@@ -98,15 +98,6 @@ class ObjectGraphView:
         """
         return self._listed().objects
 
-    def objects_ids_and_slot_variables(self) -> tuple[list[Any], Any, Any]:
-        """All objects, their numbers, and what a checkpoint says of slots, by optimizer.
-
-        Raises:
-            NotImplementedError: one cannot be saved.
-        """
-        listed = self._listed()
-        return listed.objects, listed.ids, listed.slots
-
     def serialize_object_graph(self) -> tuple[list[SaveableObject], Any, dict[Any, Any] | None]:
         """What is to be saved.
 

@@ -46,18 +46,6 @@ class OpDefLibrary:
                     )
         op_registry().register(decode_op_def(op_def))
 
-    def add_op_list(self, op_list: Any) -> None:
-        """Adds ops.
-
-        Args:
-            op_list: an ``OpList``.
-
-        Raises:
-            TypeError: one is not sound.
-        """
-        for op_def in op_list.op:
-            self.add_op(op_def)
-
     def apply_op(self, op_type_name: str, name: str | None = None, **keywords: Any) -> Any:
         """Adds an operation.
 

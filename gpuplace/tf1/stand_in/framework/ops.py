@@ -119,14 +119,6 @@ class RegisterShape:
         return f
 
 
-def _set_call_cpp_shape_fn(call_cpp_shape_fn: Callable[..., Any]) -> None:
-    """Notes nothing: shapes are told by the rules that ops have.
-
-    Args:
-        call_cpp_shape_fn: a function that tells an operation's shapes.
-    """
-
-
 def _NodeDef(op_type: str, name: str, device: Any = None) -> Any:  # noqa: N802 - TensorFlow's name
     """A node's message.
 

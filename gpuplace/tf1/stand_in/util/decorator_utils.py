@@ -10,16 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def get_qualified_name(function: Any) -> str:
-    """A function's name with that of its class.
-
-    Args:
-        function: the function.
-    """
-    name: str = function.__qualname__
-    return name.rpartition("<locals>.")[2]
-
-
 def add_notice_to_docstring(
     doc: str | None, instructions: str, no_doc_str: str, suffix_str: str, notice: Sequence[str]
 ) -> str:

@@ -304,18 +304,6 @@ def deprecated_arg_values(
     return decorate
 
 
-def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: str) -> str:
-    """A docstring in which an argument has another name.
-
-    Args:
-        old_doc: the docstring.
-        old_argument: the name in it.
-        new_argument: the name to put.
-    """
-    quoted = old_doc.replace(f"`{old_argument}`", f"`{new_argument}`")
-    return quoted.replace(f"{old_argument}:", f"{new_argument}:")
-
-
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
     """Within the ``with`` block nothing is warned of."""

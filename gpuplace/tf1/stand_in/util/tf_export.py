@@ -68,24 +68,6 @@ def _noted_constants(module: Any, version: dict[str, _Attributes]) -> list[Any]:
     return [one for attributes in version.values() for one in getattr(module, attributes.constants, ())]
 
 
-def get_v1_constants(module: Any) -> list[Any]:
-    """Public names and values of a module's constants in TensorFlow 1.
-
-    Args:
-        module: the module.
-    """
-    return _noted_constants(module, API_ATTRS_V1)
-
-
-def get_v2_constants(module: Any) -> list[Any]:
-    """Public names and values of a module's constants in TensorFlow 2.
-
-    Args:
-        module: the module.
-    """
-    return _noted_constants(module, API_ATTRS)
-
-
 class api_export:  # noqa: N801 - TensorFlow's name
     """A decorator that notes public names.
 

@@ -1,9 +1,8 @@
-"""One search of one problem: splits to begin with, then simulated annealing from the best of them.
+"""Search of one problem: initial splits, then simulated annealing from the best of them.
 
-Two chains go side by side, each in a thread of its own where their loops are compiled, and meet after every round: the
-next begins from the best that was found, or from another of the first splits. Where HiGHS is installed it tries to
-prove meanwhile that no split has a smaller largest load. With ``steps`` in place of ``seconds`` nothing depends on the
-clock.
+Two chains run side by side, in two threads if their functions are compiled, and meet after every round: the next round
+begins from the best split, or from another initial one. If HiGHS is installed, it tries at the same time to prove that
+no split has a smaller largest load. With ``steps`` instead of ``seconds``, nothing depends on the time.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.advisor.bounds import lower_bound, step_bound
-from gpuplace.advisor.chains import Chain, Ground, prepare
+from gpuplace.advisor.chains import Chain, SearchContext, prepare
 from gpuplace.advisor.divisions import best_division, down_sets, likeness, prefixes
 from gpuplace.advisor.exact import Proof, can_prove
 from gpuplace.advisor.network import orders
-from gpuplace.advisor.placers import Costs, earliest_first, heft
+from gpuplace.advisor.placers import Costs, heft, m_etf
 from gpuplace.advisor.problem import Ints, Problem, group_seconds
 from gpuplace.advisor.records import Lattice
 from gpuplace.errors import InvalidArgumentError
@@ -31,148 +30,148 @@ OBJECTIVES = ("throughput", "latency", "step_time")
 CHAINS = 2
 ROUNDS = 6
 SAME = 1e-6
-"""Objectives that differ by less than this part count as the same."""
+"""Relative difference below which objectives count as equal."""
 HOT = (0.02, 0.1)
-"""Temperatures at the beginning of a round, of each chain, as parts of the best objective."""
+"""Temperature of each chain at the start of a round, relative to the best objective."""
 WARM = (1e-4, 2e-3)
-"""The same for the time of a step, which is slow to compute: there is no time to come down from far above."""
+"""The same for the time of a step, which is slow to compute: there is no time to cool down from above."""
 _SOON = 32
-"""Of so few groups there is, ..."""
+"""Number of groups up to which there is time for ``HOTTER``."""
 HOTTER = (0.02, 0.2)
-"""... from these temperatures in every round; but not where each step is slow to compute."""
+"""Temperatures at the start of every round for few groups, unless the objective is the time of a step."""
 COLD = 2e-5
-"""The temperature at the end of a round."""
+"""Temperature at the end of a round."""
 _NEAR = 1.1
-"""A chain begins from another of the first splits where that is no more than so many times the best."""
-PLACERS: tuple[tuple[str, Callable[[Costs], list[int]]], ...] = (("HEFT", heft), ("ETF", earliest_first))
+"""A chain may begin from another initial split whose objective is at most this multiple of the best."""
+PLACERS: tuple[tuple[str, Callable[[Costs], list[int]]], ...] = (("HEFT", heft), ("ETF", m_etf))
 """List schedules to begin with."""
 LISTED, LISTED_SECONDS, LISTED_PART = 40_000, 1e-5, 0.05
-"""Nodes times devices that they are made for where no time is given; what each of these takes, about; and the part of
+"""Limits of the list schedules: nodes times devices if no time is given; seconds for each of these; and the fraction of
 the time that a schedule may take."""
 _ALL = 100_000
-"""Where there are no more splits than these, all are tried: the best of them is the best possible."""
+"""Number of splits up to which all are evaluated, so that the best one is optimal."""
 _SMALL = 20_000
-"""Below so many changes, times nodes where each needs them all, Python is done before numba is loaded."""
+"""Number of changes (times nodes, if each change needs them all) below which Python is faster than loading numba."""
 _BATCH = 200_000
-"""Changes, times nodes, that are tried before the clock is looked at for the first time."""
+"""Changes times nodes that are tried before the first look at the clock."""
 _COOLINGS = 2000
-"""So often it cools down, about, where steps are counted."""
+"""Approximate number of temperatures if steps are counted."""
 _SWEPT = 0.4
-"""The part of the time in which groups are moved one after the other, before chances are taken."""
+"""Fraction of the time in which groups are moved one after another, before the annealing."""
 _FEW_DEVICES = 4
-"""With more devices, a group is not tried on each of them."""
+"""Number of devices up to which a group is tried on each of them."""
 _PIECES = 500
-"""The most pieces that an order is cut into, for the best division of it."""
+"""Maximal number of pieces that an order is cut into, for its best division."""
 _DIVIDED = 100
-"""The best of all divisions is found where that is no more work than so many differences of sets a change."""
+"""Set differences per change up to which the best of all divisions is computed."""
 _DIVIDED_SLOWLY, _DIVIDED_QUICKLY = 100_000, 7_000_000
-"""The same a second, in Python and compiled."""
+"""The same per second, interpreted and compiled."""
 
 
 def of_groups(problem: Problem, device_of: Any) -> Ints:
-    """The device of each group.
+    """Return the device of each group.
 
     Args:
         problem: nodes and devices.
-        device_of: ``[nodes]``: index of each node's device.
+        device_of: ``[nodes]``: device of each node.
 
     Raises:
-        InvalidArgumentError: nodes that must be together are not, or there is no such device.
+        InvalidArgumentError: Nodes of one group are on different devices, or a device does not exist.
     """
     chosen = np.asarray(device_of, np.int64)
     if chosen.shape != (problem.node_count,) or ((chosen < 0) | (chosen >= len(problem.devices))).any():
         raise InvalidArgumentError.of(
-            f"The split does not say for each of {problem.node_count} nodes one of {len(problem.devices)} devices"
+            f"The split must contain one of {len(problem.devices)} devices for each of {problem.node_count} nodes"
         )
     device = np.zeros(problem.group_count, np.int64)
     device[problem.groups] = chosen
     if (device[problem.groups] != chosen).any():
         apart = int(np.flatnonzero(device[problem.groups] != chosen)[0])
         raise InvalidArgumentError.of(
-            f"The split has node {problem.ids[apart]} apart from others of its class"
+            f"The split separates node {problem.ids[apart]} from other nodes of its class"
         )
     return device
 
 
 def check_objective(objective: str) -> None:
-    """Refuses an objective that there is not.
+    """Raise an error for an unknown objective.
 
     Args:
         objective: as for ``solve``.
 
     Raises:
-        InvalidArgumentError: there is no such objective.
+        InvalidArgumentError: The objective is unknown.
     """
     if objective not in OBJECTIVES:
         raise InvalidArgumentError.of(
-            f"There is no objective {objective!r}", hint="one of " + ", ".join(map(repr, OBJECTIVES))
+            f"There is no objective {objective!r}", hint="choose one of " + ", ".join(map(repr, OBJECTIVES))
         )
 
 
 def check_numbers(seconds: float, steps: int | None, seed: int) -> None:
-    """Raises InvalidArgumentError for a number out of its range.
+    """Raise InvalidArgumentError for a number out of range.
 
     Args:
-        seconds, steps, seed: as of `solve`.
+        seconds, steps, seed: as for `solve`.
     """
     if not _is_number(seconds) or not 0 < seconds < math.inf:
-        raise InvalidArgumentError.of(f"seconds is {seconds!r}, not a number above 0")
+        raise InvalidArgumentError.of(f"seconds is {seconds!r}, but must be a number above 0")
     if steps is not None and (not _is_number(steps) or not steps >= 1 or steps != int(steps)):
-        raise InvalidArgumentError.of(f"steps is {steps!r}, not a whole number above 0")
+        raise InvalidArgumentError.of(f"steps is {steps!r}, but must be an integer above 0")
     if not _is_number(seed) or not seed >= 0 or seed != int(seed):
-        raise InvalidArgumentError.of(f"seed is {seed!r}, not a whole number from 0 on")
+        raise InvalidArgumentError.of(f"seed is {seed!r}, but must be an integer of at least 0")
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number that is neither infinite nor NaN."""
+    """Whether a value is a finite number."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def split_count(choices: Ints) -> float:
-    """How many splits there are, up to e to the power of 100.
+    """Return the number of splits, up to e to the power of 100.
 
     Args:
-        choices: ``[groups]``: how many devices each may be on.
+        choices: ``[groups]``: number of possible devices.
     """
     return float(np.exp(np.log(choices).sum().clip(max=100)))
 
 
 def is_countable(splits: float, steps: int | None) -> bool:
-    """Whether all splits are tried.
+    """Whether all splits are enumerated.
 
     Args:
-        splits: how many there are.
+        splits: number of splits.
         steps: as for ``solve``.
     """
     return splits < (_ALL if steps is None else min(_ALL, steps)) + 0.5
 
 
 def is_compiled(objective: str, splits: float, nodes: int, steps: int | None) -> bool:
-    """Whether compiled loops are worth it: Python alone is soon done with a small search.
+    """Whether compilation pays off: Python alone is fast enough for a small search.
 
     Args:
         objective: as for ``solve``.
-        splits: how many there are.
-        nodes: likewise.
+        splits: number of splits.
+        nodes: number of nodes.
         steps: as for ``solve``.
     """
     changes = splits if is_countable(splits, steps) else math.inf if steps is None else steps
     return changes * (1 if objective == "throughput" else nodes) >= _SMALL
 
 
-class Found(NamedTuple):
-    """A split of groups; of two, the one that comes first when sorted by the first two is better."""
+class Split(NamedTuple):
+    """A split of groups; the smaller of two, by the first two fields, is better."""
 
     missing: float
-    """How much memory is too small."""
+    """Missing memory."""
     value: float
     """The objective."""
     device: Ints
-    """``[groups]``."""
+    """``[groups]`` device of each."""
 
 
-class Terms(NamedTuple):
-    """What a search goes by; each as for ``solve``."""
+class SearchOptions(NamedTuple):
+    """Options of a search, as for ``solve``."""
 
     objective: str
     seconds: float
@@ -182,30 +181,30 @@ class Terms(NamedTuple):
 
 
 class Searcher:
-    """One search: its budget, its chains, and the best split so far.
+    """A search: its budget, its chains, and the best split so far.
 
     Args:
-        problem: what is split.
-        terms: of the search.
-        report: called from time to time, with the part of the budget that is used.
-        given: splits of groups to begin with, by what they are called.
-        has_starts: whether to begin with others too.
+        problem: the problem.
+        options: the options.
+        report: callback with the used fraction of the budget.
+        initial_splits: initial splits of groups, by name.
+        has_starts: whether to use other initial splits too.
     """
 
     def __init__(
         self,
         problem: Problem,
-        terms: Terms,
+        options: SearchOptions,
         report: Callable[[float], None] | None,
-        given: Mapping[str, Ints],
+        initial_splits: Mapping[str, Ints],
         has_starts: bool = True,
     ) -> None:
         self.problem = problem
-        self.objective, self.seconds, self.steps, seed, use_numba = terms
+        self.objective, self.seconds, self.steps, seed, use_numba = options
         objective, steps = self.objective, self.steps
-        self.report, self.given, self.has_starts = report, given, has_starts
-        self.starts: dict[str, Found] = {}
-        """The splits to begin with, by name."""
+        self.report, self.initial_splits, self.has_starts = report, initial_splits, has_starts
+        self.starts: dict[str, Split] = {}
+        """Initial splits by name."""
         possible = np.isfinite(group_seconds(problem)[:, [device.kind for device in problem.devices]]).sum(
             axis=1
         )
@@ -213,80 +212,80 @@ class Searcher:
         self.is_countable = is_countable(splits, steps)
         compiles = use_numba and is_compiled(objective, splits, problem.node_count, steps)
         self.waited = prepare(objective, self.is_countable) if compiles else 0.0
-        """Seconds for the compiler, which are not of the budget."""
-        self.ground = Ground(problem, objective, compiles)
-        self.arrays, self.in_lists = self.ground.arrays, self.ground.in_lists
+        """Seconds of compilation, which do not count against the budget."""
+        self.context = SearchContext(problem, objective, compiles)
+        self.arrays, self.in_lists = self.context.arrays, self.context.in_lists
         self.random = np.random.default_rng(seed)
         self.bound = self._bound()
-        self.found = Found(math.inf, math.inf, np.zeros(problem.group_count, np.int64))
+        self.best = Split(math.inf, math.inf, np.zeros(problem.group_count, np.int64))
         self.done = 0
         self.proof: Proof | None = None
         self.proving: Future[None] | None = None
 
     def _bound(self) -> float:
-        step = self.ground.step_arrays
+        step = self.context.step_arrays
         if step is None:
             return lower_bound(self.problem, self.objective)
-        return step_bound(self.problem, self.ground.step, self.ground.bounds, self.in_lists)
+        return step_bound(self.problem, self.context.step, self.context.bounds, self.in_lists)
 
     def begin(self, start: float) -> None:
-        """Meets the splits to begin with.
+        """Evaluate the initial splits.
 
         Args:
-            start: when the clock, ``time.perf_counter``, began to run.
+            start: start of the search by ``time.perf_counter``.
         """
         self.start = start
         self.ranked = self._starts()
 
     def go(self) -> None:
-        """Searches until the budget is used."""
+        """Search until the budget is used."""
         if not self._try_all():
             if self.objective == "step_time":
                 self._sweep()
             with ThreadPoolExecutor(CHAINS + 1) as pool:
                 self._rounds(self.ranked, pool)
 
-    def meet(self, start: Ints, name: str) -> Found:
-        """Looks at a split.
+    def consider(self, start: Ints, name: str) -> Split:
+        """Evaluate a split, and keep it if it is the best.
 
         Args:
-            start: ``[groups]``.
-            name: what it is called.
+            start: ``[groups]`` device of each.
+            name: name of the split.
         """
-        found = self.starts[name] = Found(*self._value(start), start)
-        self._take(*found)
+        split = self.starts[name] = Split(*self._value(start), start)
+        self._keep_if_better(*split)
         self._report()
-        return found
+        return split
 
-    # ---- first splits
+    # ---- initial splits
 
     def _starts(self) -> list[Ints]:
-        """Splits to begin with, the best first."""
+        """Return initial splits, the best first."""
         groups, devices = self.problem.group_count, len(self.problem.devices)
         runs = self.arrays.seconds.reshape(groups, devices)
-        for name, start in self.given.items():
-            self.meet(start, name)
+        for name, start in self.initial_splits.items():
+            self.consider(start, name)
         if not self.has_starts:
             return self._ranked()
-        for device in range(devices):  # all on one, the rest where it is quickest
+        for device in range(devices):  # all on one device, the rest on its fastest
             if device == 0 or likeness(self.problem.devices[device]) != likeness(
                 self.problem.devices[device - 1]
             ):
                 name = f"all on {self.problem.devices[device].name}"
-                self.meet(np.where(np.isinf(runs[:, device]), runs.argmin(axis=1), device), name)
-        if self.objective == "step_time" and not self.given and self._may_list():
+                self.consider(np.where(np.isinf(runs[:, device]), runs.argmin(axis=1), device), name)
+        if self.objective == "step_time" and not self.initial_splits and self._may_list():
             costs = Costs(self.problem)
             for name, placer in PLACERS:
-                self.meet(of_groups(self.problem, placer(costs)), name)
+                self.consider(of_groups(self.problem, placer(costs)), name)
         is_step = self.objective == "step_time"
         is_slow = is_step or (self.in_lists and self.steps is None)
         if not is_step:
             self._divide(down_sets(self.problem, self._divided()), "contiguous")
         most = _PIECES // 8 if is_slow else _PIECES
         for number, order in enumerate(orders(self.problem, 2 if is_step else 4)):
-            if self._fraction() > 0.15 and self.found.missing == 0:
+            if self._fraction() > 0.15 and self.best.missing == 0:
                 break
-            self.meet(self._filled(order), f"filled {number}")
+            self.consider(self._filled(order), f"filled {number}")
             cuts = np.unique(np.linspace(0, groups, min(groups, most) + 1).astype(np.int64))
             self._divide(prefixes(order, cuts), f"contiguous {number}")
         return self._ranked()
@@ -299,25 +298,25 @@ class Searcher:
         return size * LISTED_SECONDS <= LISTED_PART * self.seconds
 
     def _ranked(self) -> list[Ints]:
-        """The splits to begin with, the best first; of those that come to the same, which mostly are the same, one."""
-        unlike: dict[tuple[str, str], Found] = {}
-        for one in self.starts.values():
-            unlike.setdefault((f"{one.missing:.9g}", f"{one.value:.9g}"), one)
-        return [one.device for one in sorted(unlike.values(), key=lambda one: one[:2])]
+        """Return the initial splits, the best first; of splits with equal objectives, only one."""
+        distinct: dict[tuple[str, str], Split] = {}
+        for split in self.starts.values():
+            distinct.setdefault((f"{split.missing:.9g}", f"{split.value:.9g}"), split)
+        return [split.device for split in sorted(distinct.values(), key=lambda split: split[:2])]
 
     def _divided(self) -> int:
-        """How much work it may be to find the best of all divisions."""
-        if self.steps is not None:  # whether loops are compiled makes no difference
+        """Return how much work the best of all divisions may take."""
+        if self.steps is not None:  # reproducible, so independent of compilation
             return _DIVIDED * self.steps
         return int((_DIVIDED_SLOWLY if self.in_lists else _DIVIDED_QUICKLY) * self.seconds)
 
     def _divide(self, lattice: Lattice | None, name: str) -> None:
-        """Meets the best division into differences of sets, if there is one."""
-        if lattice is not None and (start := best_division(self.ground, lattice)) is not None:
-            self.meet(start, name)
+        """Evaluate the best division into set differences, if there is one."""
+        if lattice is not None and (start := best_division(self.context, lattice)) is not None:
+            self.consider(start, name)
 
     def _filled(self, order: Ints) -> Ints:
-        """One device after the other filled to its memory; what is left, where most room is."""
+        """Fill one device after another up to its memory; the rest goes to the devices with most free memory."""
         room = self.arrays.rooms.copy()
         devices = len(room)
         runs = self.arrays.seconds.reshape(-1, devices)
@@ -337,22 +336,22 @@ class Searcher:
             room[here] -= size
         return device
 
-    # ---- one group after the other
+    # ---- one group after another
 
     def _sweep(self) -> None:
-        """Moves one group after the other, those of the most work first, to wherever that helps."""
-        chain = Chain(self.ground)
+        """Move one group after another, those with most work first, wherever that improves the split."""
+        chain = Chain(self.context)
         work, device = chain.work, chain.state.device
-        arrays, step_time = self.arrays, self.ground.step_time.step_time
+        arrays, step_time = self.arrays, self.context.step_time.step_time
         devices = len(self.problem.devices)
         runs = arrays.seconds.reshape(-1, devices)
-        is_pool = np.array([one.is_pool for one in self.problem.devices])
+        is_pool = np.array([candidate.is_pool for candidate in self.problem.devices])
         least = runs.min(axis=1)
         order = np.argsort(-least, kind="stable")[: int((least > 0).sum())].tolist()
         until = self._fraction() + (1 - self._fraction()) * _SWEPT
         was_better = True
-        chain.begin(self.found.device)
-        used = np.bincount(self.found.device, arrays.sizes, devices)
+        chain.begin(self.best.device)
+        used = np.bincount(self.best.device, arrays.sizes, devices)
         while was_better and self._fraction() < until and not self.is_proved:
             was_better = False
             for group in order:
@@ -360,45 +359,45 @@ class Searcher:
                 for other in self._elsewhere(group, runs[group], is_pool, used):
                     if other == old:
                         continue
-                    limit = self.found.value if self.found.missing == 0 else math.inf
+                    limit = self.best.value if self.best.missing == 0 else math.inf
                     device[group] = other
-                    value = step_time(self.ground.step, device, work, limit)
+                    value = step_time(self.context.step, device, work, limit)
                     device[group] = old
                     self.done += 1
                     after = used.copy()
                     after[old] -= arrays.sizes[group]
                     after[other] += arrays.sizes[group]
                     missing = float(np.maximum(after - arrays.rooms, 0).sum())
-                    if (missing, value) < (self.found.missing, self.found.value * (1 - SAME)):
+                    if (missing, value) < (self.best.missing, self.best.value * (1 - SAME)):
                         was_better = True
                         device[group] = old = other
                         used = after
-                        self._take(missing, value, device)
+                        self._keep_if_better(missing, value, device)
                 if self._fraction() >= until or self.is_proved:
                     break
             self._report()
 
     def _elsewhere(self, group: int, runs: Any, is_pool: Any, used: Any) -> list[int]:
-        """Where a group may be better: where its neighbours are, and one more; a pool only where no other runs it."""
+        """Return devices to try for a group: those of its neighbors and one more; a pool only if no GPU can run it."""
         possible = np.isfinite(runs)
         if (possible & ~is_pool).any():
             possible &= ~is_pool
-        found = np.flatnonzero(possible).tolist()
-        if len(found) <= _FEW_DEVICES:
-            return found
+        devices = np.flatnonzero(possible).tolist()
+        if len(devices) <= _FEW_DEVICES:
+            return devices
         begin, end = self.arrays.near_start[group], self.arrays.near_start[group + 1]
-        near = set(self.found.device[self.arrays.near[begin:end]].tolist())
-        near.add(found[int(self.random.integers(len(found)))])
-        return [device for device in found if device in near]
+        near = set(self.best.device[self.arrays.near[begin:end]].tolist())
+        near.add(devices[int(self.random.integers(len(devices)))])
+        return [device for device in devices if device in near]
 
     # ---- all splits
 
     def _try_all(self) -> bool:
-        """Tries every split of a small problem; whether that was possible."""
+        """Evaluate every split of a small problem; return whether that was possible."""
         if not self.is_countable:
             return False
         runs = self.arrays.seconds.reshape(self.problem.group_count, -1)
-        chain = Chain(self.ground)
+        chain = Chain(self.context)
         chain.begin(np.isfinite(runs).argmax(axis=1))
         batch = 1000 if self.in_lists else 20_000
         is_last = False
@@ -406,17 +405,17 @@ class Searcher:
             tried = chain.try_all(batch)
             self.done += tried
             is_last = tried < batch
-            self._take(*chain.best, chain.state.best_device)
+            self._keep_if_better(*chain.best, chain.state.best_device)
             self._report()
-        if is_last and self.found.missing == 0:
-            self.bound = self.found.value
+        if is_last and self.best.missing == 0:
+            self.bound = self.best.value
         return is_last
 
     # ---- rounds
 
     def _rounds(self, starts: list[Ints], pool: ThreadPoolExecutor) -> None:
         chains = [
-            Chain(self.ground, self.random.integers(1, 2_000_000_000, 2).tolist()) for _ in range(CHAINS)
+            Chain(self.context, self.random.integers(1, 2_000_000_000, 2).tolist()) for _ in range(CHAINS)
         ]
         begin = self._fraction()
         try:
@@ -424,7 +423,7 @@ class Searcher:
                 if self.is_proved:
                     return
                 if number == 1 and self._may_prove():
-                    self.proof = Proof(self.arrays, self.found.value, self.bound)
+                    self.proof = Proof(self.arrays, self.best.value, self.bound)
                     self.proving = pool.submit(self.proof.run, (1 - self._fraction()) * self.seconds)
                 first = begin + (1 - begin) * number / ROUNDS
                 last = begin + (1 - begin) * (number + 1) / ROUNDS
@@ -434,46 +433,47 @@ class Searcher:
                 for which, chain in enumerate(chains):
                     at = number * CHAINS + which
                     is_other = at % 2 and number < ROUNDS // 2
-                    start = near[at // 2 % len(near)] if is_other else self.found.device
+                    start = near[at // 2 % len(near)] if is_other else self.best.device
                     jobs.append((chain, start.copy()))
                 self._round(jobs, first, last, hot, pool)
         finally:
             if self.proof is not None and self.proving is not None:
                 self.proof.cancel()
                 self.proving.result()
-                self._hear_of_the_proof()
+                self._use_proof()
 
     def _hot(self, number: int) -> list[float]:
-        """Of each chain, the temperature at the beginning of a round."""
+        """Return the temperature of each chain at the start of a round."""
         is_soon = self.problem.group_count <= _SOON
         if is_soon and self.objective != "step_time":
             return list(HOTTER)
         hot = HOT if is_soon or self.objective != "step_time" else WARM
-        return [one if number < ROUNDS // 2 else one / 4 for one in hot]
+        return [heat if number < ROUNDS // 2 else heat / 4 for heat in hot]
 
     def _near(self, starts: list[Ints]) -> list[Ints]:
-        """Those of the first splits that are worth another look."""
+        """Return the initial splits that are worth another start."""
         if self.objective != "step_time":
             return starts
-        most = _NEAR * self.found.value
-        values = sorted(self.starts.values(), key=lambda one: one[:2])
-        return [one.device for one in values if not one.missing and one.value <= most] or [self.found.device]
+        most = _NEAR * self.best.value
+        ranked = sorted(self.starts.values(), key=lambda split: split[:2])
+        near = [split.device for split in ranked if not split.missing and split.value <= most]
+        return near or [self.best.device]
 
     def _may_prove(self) -> bool:
-        is_asked = self.steps is None and self.objective == "throughput" and self.found.missing == 0
-        return is_asked and can_prove(self.arrays)
+        is_useful = self.steps is None and self.objective == "throughput" and self.best.missing == 0
+        return is_useful and can_prove(self.arrays)
 
     @property
     def is_proved(self) -> bool:
-        """Whether no split can be better than the best so far."""
-        return self.found.missing == 0 and self.found.value <= self.bound * (1 + SAME)
+        """Whether the best split so far is proved optimal."""
+        return self.best.missing == 0 and self.best.value <= self.bound * (1 + SAME)
 
-    def _hear_of_the_proof(self) -> None:
+    def _use_proof(self) -> None:
         if self.proof is not None and self.proving is not None and self.proving.done():
             self.proving.result()
             self.bound = max(self.bound, self.proof.bound)
             if self.proof.device is not None:
-                self._take(*self._value(self.proof.device), self.proof.device)
+                self._keep_if_better(*self._value(self.proof.device), self.proof.device)
             self.proof = None
 
     def _round(
@@ -485,16 +485,16 @@ class Searcher:
         pool: ThreadPoolExecutor,
     ) -> None:
         batch = 40 if self.in_lists else (4000 if self.objective == "throughput" else 200)
-        if self.steps is not None:  # whether loops are compiled makes no difference to when it cools down
-            batch = max(40, self.steps // _COOLINGS)
+        if self.steps is not None:  # reproducible, so independent of compilation to when it cools down
+            batch = max(40, self.steps // _COOLINGS)  # the temperatures must not depend on compilation
         if self.objective == "step_time":
             batch = max(2, min(batch, _BATCH // self.problem.node_count))
         for chain, start in jobs:
             chain.begin(start)
-        scale = self.found.value if 0 < self.found.value < math.inf else 1.0
+        scale = self.best.value if 0 < self.best.value < math.inf else 1.0
         while (now := self._fraction()) < last and not self.is_proved:
             part = (now - first) / (last - first)
-            heats = [scale * one * (COLD / one) ** part for one in hot]
+            heats = [scale * heat * (COLD / heat) ** part for heat in hot]
             if self.steps is not None:
                 batch = max(1, min(batch, math.ceil(last * self.steps / CHAINS - self.done / CHAINS)))
             if self.in_lists:
@@ -504,12 +504,12 @@ class Searcher:
                 for future in [pool.submit(chain.go, heat, batch) for (chain, _), heat in zip(jobs, heats)]:
                     future.result()
             self.done += batch * CHAINS
-            if self.steps is None:  # the clock is looked at some 20 times a second
+            if self.steps is None:  # check the time about 20 times per second
                 took = self._fraction() - now
                 batch = max(1, int(batch * min(2.0, max(0.1, 0.05 / self.seconds / max(took, 1e-9)))))
             for chain, _ in jobs:
-                self._take(*chain.best, chain.state.best_device)
-            self._hear_of_the_proof()
+                self._keep_if_better(*chain.best, chain.state.best_device)
+            self._use_proof()
             self._report()
 
     def _report(self) -> None:
@@ -521,25 +521,25 @@ class Searcher:
             return self.done / self.steps
         return (time.perf_counter() - self.start) / self.seconds
 
-    def _take(self, missing: float, value: float, device: Any) -> None:
-        if (missing, value) < self.found[:2] and value < math.inf:
-            self.found = Found(missing, value, np.array(device, np.int64))
+    def _keep_if_better(self, missing: float, value: float, device: Any) -> None:
+        if (missing, value) < self.best[:2] and value < math.inf:
+            self.best = Split(missing, value, np.array(device, np.int64))
 
     @property
     def used(self) -> float:
-        """Of the budget, which part."""
+        """Used fraction of the budget."""
         return self._fraction()
 
     def value(self, device: Ints) -> float:
-        """The objective of a split.
+        """Return the objective of a split.
 
         Args:
-            device: ``[groups]``.
+            device: ``[groups]`` device of each.
         """
-        return Chain(self.ground).value(device)
+        return Chain(self.context).value(device)
 
     def _value(self, device: Ints) -> tuple[float, float]:
-        """(memory that is missing, objective) of a split of groups."""
+        """Return (missing memory, objective) of a split of groups."""
         used = np.bincount(device, self.arrays.sizes, len(self.problem.devices))
         missing = float(np.maximum(used - self.arrays.rooms, 0).sum())
         return missing, self.value(device)

@@ -1,10 +1,10 @@
-"""The file of a sweep: Parquet, a row for every case that is done, whole at any moment.
+"""Parquet file with the rows of a sweep; it is complete at any moment.
 
-It is written anew as rows come, at most for a twentieth of the time, and takes its name only when all of it is on disk.
-Every row has the key of its case (`gpuplace.sweeps.cases.key_of`), so that a sweep that goes on finds what is done, and
-one of more machines or graphs too. Rows of other cases of the same question stay in the file.
+The file is rewritten as rows complete, for at most a twentieth of the time, and atomically replaced. Each row contains
+the key of its case (`gpuplace.sweeps.cases.key_of`), so that a resumed sweep, also one of more machines or graphs,
+finds the completed cases. Rows of other cases of the same query stay in the file.
 
-Source: parquet.apache.org, "File Format" (what a file is, its metadata).
+Source: parquet.apache.org, "File Format" (structure and metadata).
 """
 
 from __future__ import annotations
@@ -16,65 +16,65 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpuplace.errors import DataLossError, FailedPreconditionError
-from gpuplace.sweeps.answers import CASE, COLUMNS, OUTCOME, Row
-from gpuplace.sweeps.running import KILLED
+from gpuplace.sweeps.evaluation import CASE, COLUMNS, OUTCOME, Row
+from gpuplace.sweeps.runner import KILLED
 from gpuplace.writing import check_writable, write_file
 
 _MARK = b"gpuplace.sweep"
 _VERSION = "1"
 _KEY, _NUMBER = "key", "case"
-_OFTEN_S, _PART = 1.0, 20
-"""A file is written once a second, and takes at most a twentieth of the time."""
+_INTERVAL_S, _INTERVAL_FACTOR = 1.0, 20
+"""Minimal time between writes: in seconds, and relative to the duration of a write."""
 
 
-class Saved:
-    """The file of a sweep.
+class SweepFile:
+    """File of a sweep.
 
     Args:
-        path: the file, which need not exist.
-        what: what is asked.
+        path: path of the file, which may not exist yet.
+        what: kind of query.
 
     Raises:
-        DataLossError: the file is no sweep, or is damaged.
-        FailedPreconditionError: it is a sweep that asked something else.
-        OSError: it cannot be read or written.
+        DataLossError: the file is not a sweep, or is damaged.
+        FailedPreconditionError: the file is a sweep with another kind of query.
+        OSError: the file cannot be read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str], what: str) -> None:
         self._path, self._what = os.fspath(path), what
         self.rows: dict[str, Row] = {}
-        """Key -> row of what is done."""
+        """Rows of completed cases, by key."""
         check_writable(self._path)
         if os.path.exists(self._path):
             self.rows = {row.pop(_KEY): row for row in self._read()}
         self._cost, self._written, self._is_behind = 0.0, time.monotonic(), False
 
     def done(self, key: str) -> Row | None:
-        """The row of a case; None where it has to be asked, also where it killed its workers.
+        """Return the row of a completed case; None if it must be evaluated, also if it killed its workers.
 
         Args:
-            key: of the case.
+            key: key of the case.
         """
-        found = self.rows.get(key)
-        return None if found is None or found["error"] == KILLED else found
+        row = self.rows.get(key)
+        return None if row is None or row["error"] == KILLED else row
 
     def add(self, key: str, row: Row) -> None:
-        """Adds a row; writes the file if that is due.
+        """Add a row, and write the file if it is due.
 
         Args:
-            key: of its case.
+            key: key of the case.
             row: the row.
         """
         self.rows[key] = row
         self._is_behind = True
-        if time.monotonic() - self._written > max(_OFTEN_S, _PART * self._cost):
+        if time.monotonic() - self._written > max(_INTERVAL_S, _INTERVAL_FACTOR * self._cost):
             self.write()
 
     def write(self) -> None:
-        """Writes the rows that are not in the file yet.
+        """Write the file if it lacks rows.
 
         Raises:
-            OSError: the file cannot be written; it is as it was.
+            OSError: the file cannot be written; it is unchanged.
         """
         if not self._is_behind:
             return
@@ -117,23 +117,24 @@ class Saved:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise DataLossError.of(
-                f"{path} is no Parquet file, or is damaged",
+                f"{path} is not a Parquet file, or is damaged",
                 facts={"because": str(error)},
-                hint="another name for a new sweep",
+                hint="use another name for a new sweep",
             ) from None
-        version, _, asked = mark.partition(" ")
+        version, _, saved_what = mark.partition(" ")
         if not version:
             raise DataLossError.of(
                 f"{path} is a Parquet file, but not of a sweep",
-                hint="another name: this file is left as it is",
+                hint="use another name; this file is not changed",
             )
-        if version == _VERSION and asked != self._what:
+        if version == _VERSION and saved_what != self._what:
             raise FailedPreconditionError.of(
-                f"{path} holds a sweep that asked what={asked!r}, not {self._what!r}", hint="a file for each"
+                f"{path} contains a sweep with what={saved_what!r}, not {self._what!r}",
+                hint="use one file for each",
             )
         if version != _VERSION or not table.schema.equals(self._schema(pa)):
             raise FailedPreconditionError.of(
-                f"{path} is of another version of gpuplace", hint="another name for a new sweep"
+                f"{path} is from another version of gpuplace", hint="use another name for a new sweep"
             )
         kinds: Mapping[str, type] = COLUMNS[self._what]
         maps = [name for name, kind in kinds.items() if kind is dict]

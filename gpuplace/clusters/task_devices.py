@@ -1,4 +1,4 @@
-"""What tasks say of themselves, put together: the devices of a session, and the machine that predicting needs."""
+"""Devices and machine of a session, merged from the descriptions of its tasks."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from gpuplace.errors import InvalidArgumentError
 
 
 def devices_of(
-    described: Sequence[Mapping[str, Any]], addresses: Mapping[str, str], config: Any
+    descriptions: Sequence[Mapping[str, Any]], addresses: Mapping[str, str], config: Any
 ) -> DeviceSet:
-    """The devices of a session on tasks.
+    """Return the devices of a session on tasks.
 
     Args:
-        described: what each task says of itself, the session's own first.
-        addresses: name of a task -> its full address.
+        descriptions: description of each task, the session's own first.
+        addresses: full address of each task, by name.
         config: the session's ``ConfigProto``.
     """
     try:
-        machines = {one["task"]: Machine.parse(one["machine"]) for one in described}
-    except InvalidArgumentError:  # hardware that this release does not know
-        return DeviceSet([unpacked_device(device) for one in described for device in one["devices"]])
+        machines = {task["task"]: Machine.parse(task["machine"]) for task in descriptions}
+    except InvalidArgumentError:  # hardware that this version of gpuplace does not know
+        return DeviceSet([unpacked_device(device) for task in descriptions for device in task["devices"]])
     hosts = {address.partition("://")[2].rpartition(":")[0].strip("[]") for address in addresses.values()}
     machine = Machine.of_tasks(machines, LOOPBACK if all(map(is_loopback, hosts)) else None)
-    devices, first = [], 0
-    for one in described:
-        for device in map(unpacked_device, one["devices"]):
-            place = device.physical_id
-            devices.append(device if place is None else replace(device, physical_id=first + place))
-        first += len(machines[one["task"]].gpus)
+    devices, first_gpu = [], 0
+    for task in descriptions:
+        for device in map(unpacked_device, task["devices"]):
+            gpu = device.physical_id
+            devices.append(device if gpu is None else replace(device, physical_id=first_gpu + gpu))
+        first_gpu += len(machines[task["task"]].gpus)
     seen = machine.visibility({})
     return DeviceSet(
         devices, None, Origin(machine, GPUSettings.from_config(config), seen.order, seen.setting)

@@ -1,7 +1,7 @@
-"""What a sweep asks of each case, and the row that it gets: on a worker, or in this process.
+"""Evaluation of the cases of a sweep, on a worker or in this process.
 
-The columns of each question are in `COLUMNS`. A case that fails has its error's class and text in its row, and nothing
-in the columns that are not known.
+The columns of each query are in `COLUMNS`. The row of a failed case contains the class and text of its error, and None
+in the unknown columns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gpuplace.why.rules import RULES, Rule
 Row = dict[str, Any]
 
 CASE = ("graph", "machine", "config", "release")
-"""The columns that say which case a row is of."""
+"""Columns that identify the case of a row."""
 COLUMNS: Mapping[str, Mapping[str, type]] = {
     "place": {
         "nodes": int,
@@ -67,9 +67,9 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
         "peak_memory": dict,
     },
 }
-"""What may be asked -> its columns and what they hold."""
+"""Columns and their types, by kind of query."""
 OUTCOME = {"seconds": float, "error": str, "message": str}
-"""The last columns: how long the case took, and the class and text of what went wrong."""
+"""Last columns: duration of the evaluation, and class and text of the error."""
 
 _PLACED = ("tags", "signature", "function", "whole_graph", "clear_devices", "soft_placement")
 _STEP = (*_PLACED, "fetches", "feeds", "trip_counts")
@@ -78,38 +78,38 @@ OPTIONS = {
     "estimate": _STEP,
     "advise": (*_STEP, "objective", "seconds", "seed", "keep", "steps"),
 }
-"""What may be asked -> the options that it takes: those of the function of that name."""
+"""Options by kind of query: those of the function of the same name."""
 _SOFT = (Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE, Rule.REQUESTS_DROPPED)
-_KEPT = 2
-"""Graphs that a worker keeps for the next batch."""
+_GRAPHS_KEPT = 2
+"""Maximal number of graphs that a worker caches."""
 _SETTINGS_KEPT = 1000
-"""Settings that a worker keeps."""
+"""Maximal number of settings that a worker caches."""
 
 
-class Question(NamedTuple):
-    """What is asked of every case."""
+class Query(NamedTuple):
+    """Quantity to compute for each case."""
 
     what: str
     """``"place"``, ``"estimate"`` or ``"advise"``."""
     options: dict[str, Any]
-    """Its options."""
+    """Options of the function of that name."""
 
     @property
     def text(self) -> str:
-        """What tells it from other questions."""
-        return repr((self.what, sorted((name, _told(value)) for name, value in self.options.items())))
+        """Text that identifies the query."""
+        return repr((self.what, sorted((name, _content_of(value)) for name, value in self.options.items())))
 
 
-def question_of(what: str, options: Mapping[str, Any]) -> Question:
-    """What is asked, checked.
+def query_of(what: str, options: Mapping[str, Any]) -> Query:
+    """Return a validated query.
 
     Args:
         what: ``"place"``, ``"estimate"`` or ``"advise"``.
-        options: of the function of that name; tensors may be given as names of them.
+        options: options of the function of that name; tensors may be given by name.
 
     Raises:
-        ValueError: there is no such question.
-        TypeError: it has no such option.
+        ValueError: `what` is none of these.
+        TypeError: there is no such option.
     """
     if what not in OPTIONS:
         raise ValueError(f"what is one of {', '.join(map(repr, OPTIONS))}; got {what!r}")
@@ -118,77 +118,77 @@ def question_of(what: str, options: Mapping[str, Any]) -> Question:
         raise TypeError(
             f"sweep(what={what!r}) has no option {unknown[0]!r}: there are {', '.join(OPTIONS[what])}"
         )
-    given = {name: value for name, value in options.items() if value is not None}
-    if "fetches" in given:
-        given["fetches"] = fetch_names(given["fetches"])
-    if "feeds" in given:
-        given["feeds"] = {feed_name(key): _fed(shape) for key, shape in single_feeds(given["feeds"]).items()}
-    return Question(what, given)
+    used = {name: value for name, value in options.items() if value is not None}
+    if "fetches" in used:
+        used["fetches"] = fetch_names(used["fetches"])
+    if "feeds" in used:
+        used["feeds"] = {feed_name(key): _fed(shape) for key, shape in single_feeds(used["feeds"]).items()}
+    return Query(what, used)
 
 
 def _fed(shape: Any) -> Any:
     return shape if isinstance(shape, np.ndarray) else fed_sizes(shape)
 
 
-def _told(value: Any) -> Any:
-    """A value as a text of its content."""
+def _content_of(value: Any) -> Any:
+    """Return a printable key of a value's content."""
     if isinstance(value, np.ndarray):
         return value.shape, str(value.dtype), hashlib.sha256(value.tobytes()).hexdigest()
     if isinstance(value, Mapping):
-        return sorted((str(key), _told(one)) for key, one in value.items())
+        return sorted((str(key), _content_of(item)) for key, item in value.items())
     return value
 
 
-class Answers:
-    """Answers cases; keeps the graphs of the last ones, so that cases of one graph read it once.
+class CaseEvaluator:
+    """Evaluates cases and caches the last graphs, so that each graph is read once for all its cases.
 
     Args:
-        question: what is asked.
+        query: the query.
     """
 
-    def __init__(self, question: Question) -> None:
-        self.question = question
-        self._graphs: OrderedDict[bytes, _Asked] = OrderedDict()
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self._graphs: OrderedDict[bytes, _GraphEvaluator] = OrderedDict()
 
     def row(self, graph: SentGraph | OpError, key: bytes, setting: Setting) -> Row:
-        """The row of a case, without its names.
+        """Evaluate a case and return its row without the columns `CASE`.
 
         Args:
-            graph: the graph, or why there is none.
-            key: what tells the graph from others.
-            setting: all but the graph.
+            graph: the graph, or the error with which it could not be read.
+            key: key that identifies the graph.
+            setting: machine, config and release.
         """
-        row: Row = dict.fromkeys((*COLUMNS[self.question.what], *OUTCOME))
+        row: Row = dict.fromkeys((*COLUMNS[self.query.what], *OUTCOME))
         begin = time.perf_counter()
         try:
             if isinstance(graph, OpError):
                 raise graph
-            asked = self._asked(graph, key)
-            row["release"] = resolve(setting.release, asked.model.release)
-            row.update(asked.answer(setting._replace(release=row["release"])))
-        except Exception as error:  # whatever goes wrong in a case is what its row says
+            evaluator = self._evaluator_of(graph, key)
+            row["release"] = resolve(setting.release, evaluator.model.release)
+            row.update(evaluator.evaluate(setting._replace(release=row["release"])))
+        except Exception as error:  # any failure of a case is reported in its row
             raise_of_signal_handler(error)
             row["error"], row["message"] = type(error).__name__, str(error)
         row["seconds"] = time.perf_counter() - begin
         return row
 
-    def _asked(self, graph: SentGraph, key: bytes) -> _Asked:
-        found = self._graphs.get(key)
-        if found is None:
-            while len(self._graphs) >= _KEPT:
+    def _evaluator_of(self, graph: SentGraph, key: bytes) -> _GraphEvaluator:
+        evaluator = self._graphs.get(key)
+        if evaluator is None:
+            while len(self._graphs) >= _GRAPHS_KEPT:
                 self._graphs.popitem(last=False)
-            found = self._graphs[key] = _Asked(self.question, graph)
+            evaluator = self._graphs[key] = _GraphEvaluator(self.query, graph)
         self._graphs.move_to_end(key)
-        return found
+        return evaluator
 
 
-class _Asked:
-    """One graph of which several cases are asked."""
+class _GraphEvaluator:
+    """Evaluates the cases of one graph."""
 
-    def __init__(self, question: Question, graph: SentGraph) -> None:
-        self.question, self.graph = question, graph
+    def __init__(self, query: Query, graph: SentGraph) -> None:
+        self.query, self.graph = query, graph
         self.model = graph.model()
-        options = {**dict(graph.part), **question.options}
+        options = {**dict(graph.part), **query.options}
         self.part = {name: options.pop(name) for name in _PLACED[:-1] if name in options}
         self.soft = options.pop("soft_placement", None)
         self.fetches = options.pop("fetches", None) or ([graph.trains] if graph.trains else None)
@@ -196,19 +196,19 @@ class _Asked:
         self._placements: dict[Any, Placement] = {}
         self._steps: dict[Any, StepEstimate] = {}
 
-    def answer(self, setting: Setting) -> Row:
+    def evaluate(self, setting: Setting) -> Row:
         if isinstance(setting.devices, OpError):
             raise setting.devices
         config = None if setting.config is None else ConfigProto.FromString(setting.config)
-        ask: Callable[[Setting, DeviceSet, Any], Row] = getattr(self, f"_{self.question.what}")
-        return ask(setting, setting.devices, config)
+        compute: Callable[[Setting, DeviceSet, Any], Row] = getattr(self, f"_{self.query.what}")
+        return compute(setting, setting.devices, config)
 
     def _placed(self, setting: Setting, devices: DeviceSet, config: Any) -> Placement:
-        """The graph placed as far as it can be; read only once for a release."""
+        """Place as much of the graph as possible; it is read once per release."""
         key = setting.release, inlines_all(config)
-        known = self._placements.get(key)
-        given, part = (self.model, self.part) if known is None else (known, {})
-        placement = place(given, devices, config, setting.release, "keep", soft_placement=self.soft, **part)
+        cached = self._placements.get(key)
+        source, part = (self.model, self.part) if cached is None else (cached, {})
+        placement = place(source, devices, config, setting.release, "keep", soft_placement=self.soft, **part)
         self._placements.setdefault(key, placement)
         return placement
 
@@ -232,9 +232,9 @@ class _Asked:
 
     def _estimate(self, setting: Setting, devices: DeviceSet, config: Any) -> Row:
         key = setting.release, setting.config
-        known = self._steps.get(key)
-        if known is not None:
-            step = known.what_if(devices, soft_placement=self.soft)
+        cached = self._steps.get(key)
+        if cached is not None:
+            step = cached.what_if(devices, soft_placement=self.soft)
         else:
             placement = self._placed(setting, devices, config)
             if placement.errors:
@@ -242,14 +242,14 @@ class _Asked:
             step = self._steps[key] = estimate(
                 placement, self.fetches, config=config, release=setting.release, **self.options
             )
-        found = grid_row(step, "", batch_of(fed_shapes(step.request.feeds)))._asdict()
-        row = {name: found[name] for name in COLUMNS["estimate"] if name in found}
+        columns = grid_row(step, "", batch_of(fed_shapes(step.request.feeds)))._asdict()
+        row = {name: columns[name] for name in COLUMNS["estimate"] if name in columns}
         row["rate"] = None if row["rate"] != row["rate"] else row["rate"]
         return {**row, "peak_memory": dict(step.peak_memory)}
 
     def _advise(self, setting: Setting, devices: DeviceSet, config: Any) -> Row:
         placement = self._placed(setting, devices, config)
-        found = advise(
+        advice = advise(
             placement,
             self.fetches,
             machine=devices,
@@ -257,62 +257,61 @@ class _Asked:
             release=setting.release,
             **self.options,
         )
-        if found.was_stopped:  # Ctrl-C, which a search takes for its end
+        if advice.was_stopped:  # a search ends on Ctrl-C without an error
             raise KeyboardInterrupt
         return {
-            "before": found.before,
-            "after": found.value,
-            "bound": found.bound,
-            "moves": len(found.moves),
-            "fits": found.fits,
-            "peak_memory": dict(found.estimate.peak_memory),
+            "before": advice.before,
+            "after": advice.value,
+            "bound": advice.bound,
+            "moves": len(advice.moves),
+            "fits": advice.fits,
+            "peak_memory": dict(advice.estimate.peak_memory),
         }
 
 
 _of_thread = threading.local()
 
 
-class _Known(NamedTuple):
-    """What a worker keeps from one batch to the next, so that a sweep's question and settings are read once."""
+class _WorkerState(NamedTuple):
+    """State that a worker keeps between batches, so that the query and settings are read once."""
 
-    question: bytes
-    answers: Answers
+    query: bytes
+    evaluator: CaseEvaluator
     settings: dict[bytes, Setting]
 
 
-def answer_batch(
-    question: bytes, settings: int, batch: bytes, held: Sequence[int], *contents: SentGraph | OpError
+def evaluate_batch(
+    query: bytes, settings: int, batch: bytes, held: Sequence[int], *contents: SentGraph | OpError
 ) -> bytes:
-    """The rows of some cases, in their order; what runs on a worker.
+    """Evaluate some cases on a worker and return their rows, pickled and in order.
 
-    All that is not content of the cluster travels as bytes, which dask neither searches for futures nor measures.
+    All data other than scattered graphs is passed as bytes, which dask neither searches for futures nor measures.
 
     Args:
-        question: the question, as ``distributed.protocol.pickle`` has it.
-        settings: how many settings the sweep has.
-        batch: as bytes too: numbers of the cases; number of each setting -> it as bytes; number of each graph that
-            came along -> the graph.
-        held: numbers of those that the cluster holds.
-        *contents: these graphs.
+        query: the query, pickled by ``distributed.protocol.pickle``.
+        settings: number of settings of the sweep.
+        batch: pickled tuple of the case numbers, the pickled settings by number, and the graphs sent along by number.
+        held: numbers of the scattered graphs.
+        *contents: the scattered graphs.
     """
     from distributed.protocol.pickle import dumps, loads
 
-    known: _Known | None = getattr(_of_thread, "known", None)
-    if known is None or known.question != question:
-        known = _of_thread.known = _Known(question, Answers(loads(question)), {})
+    state: _WorkerState | None = getattr(_of_thread, "known", None)
+    if state is None or state.query != query:
+        state = _of_thread.known = _WorkerState(query, CaseEvaluator(loads(query)), {})
     numbers, sent, graphs = loads(batch)
     placed_with: dict[int, Setting] = {}
     for number, data in sent.items():
-        if data not in known.settings:
-            if len(known.settings) >= _SETTINGS_KEPT:
-                known.settings.clear()
-            known.settings[data] = loads(data)
-        placed_with[number] = known.settings[data]
+        if data not in state.settings:
+            if len(state.settings) >= _SETTINGS_KEPT:
+                state.settings.clear()
+            state.settings[data] = loads(data)
+        placed_with[number] = state.settings[data]
     graphs |= zip(held, contents, strict=True)
     keys = {number: graph.digest if isinstance(graph, SentGraph) else b"" for number, graph in graphs.items()}
     rows = []
     for case in numbers:
         graph, setting = divmod(case, settings)
-        rows.append(known.answers.row(graphs[graph], keys[graph], placed_with[setting]))
+        rows.append(state.evaluator.row(graphs[graph], keys[graph], placed_with[setting]))
     packed: bytes = dumps(rows)
     return packed

@@ -3,7 +3,7 @@
 import pytest
 
 import gpuplace as tf
-from gpuplace.clusters.dividing import divided, task_of_device
+from gpuplace.clusters.partition import partition_step, task_of_device
 
 pytest.importorskip("distributed")
 
@@ -55,7 +55,7 @@ def test_tasks_send_what_the_placement_copies(build):
             node.attr["tensor_name"].s.decode().split("_", 2)[2],
             task_of_device(node.attr["recv_device"].s.decode()),
         )
-        for part in divided(signature, lambda op: names[device_of[op.name]]).values()
+        for part in partition_step(signature, lambda op: names[device_of[op.name]]).values()
         for node in part.graph_def.node
         if node.op == "_Send"
     }

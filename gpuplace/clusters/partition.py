@@ -1,17 +1,17 @@
-"""A step divided among tasks: for each a graph of its own, with ``_Send`` and ``_Recv`` where edges are cut.
+"""Partition of a step among tasks: each gets its own graph, with ``_Send`` and ``_Recv`` where edges are cut.
 
 ::
 
     /job:ps/task:0        w ──> read ──> _Send ─ ─ ─┐         ┌ ─ > _Recv ──> ApplyGradientDescent
     /job:worker/task:0                        _Recv <┘──> MatMul ──> ... ──> _Send
 
-Every graph lists its nodes in one order of the whole step: a ``_Send`` right after what it sends, a ``_Recv`` right
-before its first consumer. So a task that runs its nodes one after the other never waits for another that waits for it.
-Where the branches of a conditional run on other tasks, they are also told which branch was not taken. A loop on several
-tasks runs on each of them (``shared_loops``).
+All graphs list their nodes in one common order: a ``_Send`` immediately after its input's producer, a ``_Recv``
+immediately before its first consumer. So tasks that run their nodes sequentially cannot deadlock. If the branches of a
+conditional run on other tasks, the dead tensors of the branch that is not taken are sent too. A loop on several tasks
+runs on each of them (``shared_loops``).
 
-What a graph gets beside the program's own nodes is named as TensorFlow's master names it: ``y_S2`` sends ``y`` and
-``y_S3`` receives it. Where a node only waits for another task's, an empty tensor is sent::
+Added nodes have the names that TensorFlow's master gives them: ``y_S2`` sends ``y`` and ``y_S3`` receives it. For a
+control edge an empty tensor is sent::
 
     y ──> y_S4 = Const ──> y_S5 = _Send        y_S6 = _Recv ──> y_S7 = Identity ──> nodes that wait for y
 
@@ -48,49 +48,49 @@ from gpuplace.runtime.plan.schedule.unused import used_operations
 
 
 def task_of_device(device: str) -> str:
-    """The task of a device: ``/job:ps/replica:0/task:1`` of ``/job:ps/replica:0/task:1/device:CPU:0``."""
+    """Return the task of a device: ``/job:ps/replica:0/task:1`` for ``/job:ps/replica:0/task:1/device:CPU:0``."""
     return device.rpartition("/device:")[0]
 
 
 @dataclass
 class Part:
-    """What one task does in a step."""
+    """Part of a step on one task."""
 
     task: str
-    """Its name."""
+    """Name of the task."""
     graph_def: Any = field(default_factory=GraphDef)
-    """The nodes, on full devices."""
+    """Nodes, with full device names."""
     feeds: dict[int, str] = field(default_factory=dict)
-    """Position of a tensor that the session feeds -> the placeholder in its place."""
+    """Placeholders by the position of the feed that they replace."""
     fetches: dict[int, str] = field(default_factory=dict)
-    """Position of a fetch -> name of its tensor."""
+    """Tensor names by the position of the fetch."""
     targets: list[str] = field(default_factory=list)
-    """Names of operations that have to run."""
+    """Names of the operations to run."""
 
 
-def divided(
+def partition_step(
     signature: Signature,
     device_of: Callable[[Operation], str],
     done: frozenset[Operation] = frozenset(),
     drops_unused: bool = False,
 ) -> dict[str, Part]:
-    """The parts of a step, by task.
+    """Return the parts of a step, by task.
 
     Args:
-        signature: what to fetch, run and feed.
+        signature: fetches, targets and feeds.
         device_of: the placement.
-        done: what has run already, in an earlier piece of the step.
-        drops_unused: whether gradients that nobody takes are left out, where the step has no loops and no GPUs.
+        done: operations that have run in an earlier call of a partial run.
+        drops_unused: whether to remove unused gradients if the step has neither loops nor GPUs.
 
     Raises:
-        UnimplementedError: a loop on several tasks is none that ``while_loop`` makes.
+        UnimplementedError: a loop on several tasks was not built by ``while_loop``.
         InvalidArgumentError: the operations form a cycle.
     """
-    return _Division(signature, device_of, done, drops_unused).parts()
+    return _Partitioner(signature, device_of, done, drops_unused).parts()
 
 
-class _Division:
-    """One step that is divided."""
+class _Partitioner:
+    """Partitioner of one step."""
 
     def __init__(
         self,
@@ -119,21 +119,21 @@ class _Division:
         self._numbers = 0
         self._first: dict[tuple[Tensor | Operation, str], int] = {}
         self._signal = "" if releases.rules() == "1.15" else "/ctrl"
-        self._wanted = {*self._targets, *(tensor.op for tensor in self._fetches)}
-        self._rounds: dict[Frame, LoopNodes] = {}
+        self._requested = {*self._targets, *(tensor.op for tensor in self._fetches)}
+        self._loop_nodes: dict[Frame, LoopNodes] = {}
 
     def parts(self) -> dict[str, Part]:
-        """The parts."""
-        leaving = self._leaving()
+        """Return the parts, by task."""
+        outgoing = self._outgoing()
         for op in self._operations:
             for frame in () if self._loops is None else self._loops.around(op):
-                if frame not in self._rounds:
-                    self._rounds[frame] = self._begun(frame)
-            if not self._is_brought(op):
+                if frame not in self._loop_nodes:
+                    self._loop_nodes[frame] = self._loop_start(frame)
+            if not self._is_replicated(op):
                 self._add(op, self._part(self._task[op]))
-            for crossing in leaving.get(op, ()):
+            for crossing in outgoing.get(op, ()):
                 self._add_send(op, *crossing)
-            for frame, nodes in self._rounds.items() if op.type == "LoopCond" else ():
+            for frame, nodes in self._loop_nodes.items() if op.type == "LoopCond" else ():
                 if frame.predicate is op:
                     self._decide(op.outputs[0], nodes)
         for position, tensor in enumerate(self._fetches):
@@ -153,46 +153,46 @@ class _Division:
             self._parts[task] = Part(task)
         return self._parts[task]
 
-    def _is_brought(self, op: Operation) -> bool:
-        """Whether every task that needs an operation brings into the loop what it gives."""
-        return is_constant_entry(op) and op not in self._wanted
+    def _is_replicated(self, op: Operation) -> bool:
+        """Whether each task that needs an operation gets its own copy, as for constant inputs of loops."""
+        return is_constant_entry(op) and op not in self._requested
 
     def _controls(self, op: Operation) -> Iterable[Operation]:
         return (control for control in op.control_inputs if control in self._task)
 
     def _needed(self, op: Operation) -> Iterable[tuple[Operation, Tensor | None]]:
-        """What an operation's task has to have of others: operations with a tensor, or with None for their end."""
+        """Yield the operations that an operation's task needs, with the tensor; None for a control input."""
         for tensor in op.inputs:
             if tensor in self._fed:
                 continue
-            if self._is_brought(tensor.op):
+            if self._is_replicated(tensor.op):
                 yield from self._needed(tensor.op)
             else:
                 yield tensor.op, tensor
         for control in self._controls(op):
             yield control, None
 
-    def _leaving(self) -> dict[Operation, dict[tuple[Tensor | None, str], None]]:
-        """Operation -> what it sends: a tensor, or None for its end, and the receiving task."""
-        found: dict[Operation, dict[tuple[Tensor | None, str], None]] = {}
+    def _outgoing(self) -> dict[Operation, dict[tuple[Tensor | None, str], None]]:
+        """Return the tensors that each operation sends, with the receiving task; None stands for a control edge."""
+        outgoing: dict[Operation, dict[tuple[Tensor | None, str], None]] = {}
         shared = {} if self._loops is None else self._loops.tasks
         for frame, tasks in shared.items():
             entry = self._entry(frame)
             assert frame.predicate is not None
-            wanted = [frame.predicate.outputs[0], *([] if entry is None else entry.inputs)]
+            needed = [frame.predicate.outputs[0], *([] if entry is None else entry.inputs)]
             for task in tasks:
-                for value in wanted:
+                for value in needed:
                     if value not in self._fed and self._task[value.op] != task:
-                        found.setdefault(value.op, {})[value, task] = None
+                        outgoing.setdefault(value.op, {})[value, task] = None
         for op in self._operations:
             task = self._task[op]
-            for source, tensor in () if self._is_brought(op) else self._needed(op):
+            for source, tensor in () if self._is_replicated(op) else self._needed(op):
                 if self._task[source] == task:
                     continue
                 if tensor is None and self._anchored(source) is not None:
                     continue
-                found.setdefault(source, {})[tensor, task] = None
-        return found
+                outgoing.setdefault(source, {})[tensor, task] = None
+        return outgoing
 
     # Loops on several tasks
 
@@ -200,7 +200,7 @@ class _Division:
         return None if self._loops is None else self._loops.anchored(op)
 
     def _entry(self, frame: Frame) -> Operation | None:
-        """What leads a value into a loop that is missing where the loop does not run; None where it always runs."""
+        """Return an ``Enter`` whose input is dead if the loop does not run; None if the loop always runs."""
         if not self._dead.around(frame):
             return None
         entries = [
@@ -215,8 +215,8 @@ class _Division:
     def _cost_as_entry(self, enter: Operation) -> tuple[bool, int]:
         return not self._dead.decides_whole_loop(enter), enter.inputs[0].shape.num_elements() or 1 << 62
 
-    def _begun(self, frame: Frame) -> LoopNodes:
-        """Adds, on every task of a loop, what makes it go round."""
+    def _loop_start(self, frame: Frame) -> LoopNodes:
+        """Add the nodes that iterate a loop on each of its tasks."""
         assert self._loops is not None and frame.predicate is not None
         nodes = LoopNodes(frame, frame.predicate.name, self._names)
         entry = self._entry(frame)
@@ -235,18 +235,20 @@ class _Division:
         return nodes
 
     def _decide(self, predicate: Tensor, nodes: LoopNodes) -> None:
-        """Adds, on every task of a loop, what decides whether it goes on."""
+        """Add the nodes that decide on each task whether the loop continues."""
         assert self._loops is not None
         for task in self._loops.tasks[nodes.frame]:
             part = self._part(task)
-            found = self._source(predicate, part)
+            source = self._source(predicate, part)
             if self._task[predicate.op] != task:
-                found = self._received[predicate, task] = nodes.decide_as(part.graph_def, _cpu(task), found)
-            nodes.go_on(part.graph_def, _cpu(task), found)
+                source = self._received[predicate, task] = nodes.receive_predicate(
+                    part.graph_def, _cpu(task), source
+                )
+            nodes.end_iteration(part.graph_def, _cpu(task), source)
 
     def _anchor(self, place: tuple[Frame, int], task: str) -> str:
-        """What a node waits for on a task, to be in a part of a loop."""
-        return self._rounds[place[0]].anchor(self._part(task).graph_def, _cpu(task), place[1])
+        """Return the node that marks a part of a loop on a task; its successors run in that part."""
+        return self._loop_nodes[place[0]].anchor(self._part(task).graph_def, _cpu(task), place[1])
 
     # Nodes
 
@@ -267,37 +269,41 @@ class _Division:
             encode_attrs({KNOWN_BRANCH: branch}, node)
 
     def _source(self, tensor: Tensor, part: Part) -> str:
-        """The node and output in a part that gives a tensor."""
+        """Return the name of a tensor in a part: of its producer, its placeholder, or the node that receives it."""
         if tensor in self._fed:
             return self._placeholder(tensor, part)
         source = tensor.op
-        if self._is_brought(source):
-            self._bring(source, part)
+        if self._is_replicated(source):
+            self._replicate(source, part)
             return _reference(tensor)
         if self._task[source] == part.task:
             return _reference(tensor)
         return (
-            self._received[tensor, part.task] if self._is_there(tensor, part) else self._receive(tensor, part)
+            self._received[tensor, part.task]
+            if self._is_received(tensor, part)
+            else self._receive(tensor, part)
         )
 
     def _control(self, op: Operation, part: Part) -> str:
-        """The node in a part that ends when an operation has."""
+        """Return the node in a part that completes after an operation."""
         if self._task[op] == part.task:
             return op.name
         place = self._anchored(op)
         if place is not None:
             return self._anchor(place, part.task)
-        return self._received[op, part.task] if self._is_there(op, part) else self._receive(op, part)
+        return self._received[op, part.task] if self._is_received(op, part) else self._receive(op, part)
 
-    def _is_there(self, key: Tensor | Operation, part: Part) -> bool:
+    def _is_received(self, key: Tensor | Operation, part: Part) -> bool:
         return (key, part.task) in self._received
 
-    def _bring(self, op: Operation, part: Part) -> None:
-        """Adds what leads a value into a loop on a task, which stays what it is there."""
+    def _replicate(self, op: Operation, part: Part) -> None:
+        """Add a copy of the ``Enter`` of a loop-invariant value on a task."""
         if (op, part.task) not in self._copied:
             self._copied.add((op, part.task))
-            takers = [taker for taker in op.outputs[0].consumers() if self._task.get(taker) == part.task]
-            device = self._device[takers[0]] if takers else _cpu(part.task)
+            consumers = [
+                consumer for consumer in op.outputs[0].consumers() if self._task.get(consumer) == part.task
+            ]
+            device = self._device[consumers[0]] if consumers else _cpu(part.task)
             self._add(op, part, device)
 
     def _placeholder(self, tensor: Tensor, part: Part) -> str:
@@ -313,26 +319,26 @@ class _Division:
         return part.feeds[position]
 
     def _names_of(self, key: Tensor | Operation, task: str) -> list[str]:
-        """The names of the nodes between a task and what it needs of another: two for a tensor, four for a signal."""
+        """Return the names of the nodes of an edge between tasks: two for a tensor, four for a control edge."""
         is_tensor = isinstance(key, Tensor)
         name = key.op.name if isinstance(key, Tensor) else key.name
         count = 2 if is_tensor else 4
 
-        def made(first: int) -> list[str]:
-            names = [f"{name}_S{first + place}" for place in range(count)]
+        def names_from(first: int) -> list[str]:
+            names = [f"{name}_S{first + offset}" for offset in range(count)]
             if not is_tensor:
                 names[0] = f"{name}{self._signal}_S{first}"
             return names
 
         if (key, task) not in self._first:
-            while not self._names.isdisjoint(made(self._numbers)):
+            while not self._names.isdisjoint(names_from(self._numbers)):
                 self._numbers += 1
             self._first[key, task] = self._numbers
             self._numbers += count
-        return made(self._first[key, task])
+        return names_from(self._first[key, task])
 
     def _edge(self, key: Tensor | Operation, task: str) -> dict[str, Any]:
-        """The attributes that the two ends of an edge have in common."""
+        """Return the common attributes of both ends of an edge."""
         op = key.op if isinstance(key, Tensor) else key
         return {
             "tensor_name": f"edge_{self._first[key, task]}_{op.name}".encode(),
@@ -343,12 +349,15 @@ class _Division:
         }
 
     def _around(self, key: Tensor | Operation, task: str) -> list[str]:
-        """What both ends of an edge wait for: in a loop, that the part is done in which the value is made."""
+        """Return the control inputs of both ends of an edge.
+
+        They put both ends into the part of the loop that produces the value.
+        """
         place = None if self._loops is None else self._loops.place(key)
         return [] if place is None else [f"^{self._anchor(place, task)}"]
 
     def _receive(self, key: Tensor | Operation, part: Part) -> str:
-        """Adds the receiving end of an edge; the node that gives the tensor, or ends when it is there."""
+        """Add the receiving end of an edge; return the node that outputs the tensor, or completes on its arrival."""
         names = self._names_of(key, part.task)
         name = names[1] if isinstance(key, Tensor) else names[2]
         controls = self._around(key, part.task)
@@ -368,7 +377,7 @@ class _Division:
         return name
 
     def _add_send(self, op: Operation, tensor: Tensor | None, task: str) -> None:
-        """Adds the sending end of an edge, and for a control edge a constant to send."""
+        """Add the sending end of an edge, and a constant to send for a control edge."""
         part = self._part(self._task[op])
         key = op if tensor is None else tensor
         names = self._names_of(key, task)
@@ -397,5 +406,5 @@ def _reference(tensor: Tensor) -> str:
 
 
 def feeds_of(part: Part, values: Sequence[Any]) -> list[Any]:
-    """The values of a part's placeholders, in their order."""
+    """Return the values of a part's placeholders, in their order."""
     return [values[position] for position in part.feeds]

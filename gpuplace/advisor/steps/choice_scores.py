@@ -1,8 +1,7 @@
-"""What a step comes to when units have other devices: the estimate's own flow and clock, without what it tells.
+"""Scores of choices: the step with units on other devices, by the estimate's own clock, without tables and texts.
 
-Memory is counted roughly: variables, and every tensor from its node to the last that takes it, in the order in which a
-session's plan has them, which is the graph's own wherever they are. The allocator itself has the last word, on what
-the search proposes.
+Memory is estimated roughly: variables, and every tensor from its node to its last consumer, in the order of a session's
+plan, which does not depend on devices. The final evaluation of the search's results uses the allocator itself.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplace.advisor.steps.freedom import Freedom
-from gpuplace.advisor.steps.rebuilt import gate_groups
+from gpuplace.advisor.steps.candidates import Candidates
+from gpuplace.advisor.steps.rebuilt_gradients import barrier_groups
 from gpuplace.advisor.steps.rest_of_graph import nodes_of_groups
 from gpuplace.advisor.steps.units import Units
 from gpuplace.cost.estimate import step_clock
@@ -27,59 +26,59 @@ from gpuplace.placer.placement_graph import CONTROL
 
 Ints = NDArray[np.int64]
 OBJECTIVES = ("step_time", "throughput", "memory")
-"""What can be asked for."""
+"""Objectives of a search."""
 MARGIN = 0.01
-"""Part of each GPU's memory that the rough count leaves free."""
+"""Fraction of each GPU's memory that the rough estimate leaves free."""
 _KEPT = 4096
 _BEFORE, _AFTER = 0.5, 0.25
-"""When, in places of the plan, a copy is made before what takes it, and what nothing takes any more is freed."""
+"""Plan positions by which a copy precedes its first consumer, and by which a tensor outlives its last one."""
 _ALIASES = 3
-"""How many ops in a row that hand a tensor on are looked through."""
+"""Number of consecutive pass-through ops that are followed."""
 
 
 class Score(NamedTuple):
-    """What a choice comes to; of two, the smaller is the better."""
+    """Score of a choice; smaller is better."""
 
     missing: float
-    """Bytes that GPUs are too small."""
+    """Missing bytes on GPUs."""
     value: float
     """The objective: seconds, or bytes for ``"memory"``."""
     step_time: float
     """Seconds of the step."""
 
 
-class _Made(NamedTuple):
-    """What is in memory for a time, and where."""
+class _Lifetimes(NamedTuple):
+    """Tensors in memory, with their devices and lifetimes."""
 
     where: Ints
     """Device."""
     node: Ints
-    """Node of the step that makes it."""
+    """Node of the step that produces the tensor."""
     size: NDArray[np.float64]
     """Bytes."""
     first: NDArray[np.float64]
-    """From when on, by the places of nodes in the plan."""
+    """Begin, as a position in the plan."""
     last: NDArray[np.float64]
-    """Until when."""
+    """End, as a position in the plan."""
 
 
-class Rehearsal:
-    """A step, ready to be tried with units on any devices.
+class ChoiceScorer:
+    """A step that is evaluated with units on any devices.
 
     Args:
         step: an estimate of it, on the machine.
-        freedom: what may be chosen.
-        units: what moves together.
+        candidates: candidate devices of its nodes.
+        units: units that move together.
         objective: one of `OBJECTIVES`.
-        limits: position of a GPU -> bytes that its allocator may hand out.
-        stay: [groups] device of what is left alone.
-        kept: nodes of the graph whose device is not to be chosen.
+        limits: position of a GPU to the bytes that its allocator may use.
+        stay: [groups] device of groups that stay.
+        kept: nodes of the graph whose device must not be chosen.
     """
 
     def __init__(
         self,
         step: StepEstimate,
-        freedom: Freedom,
+        candidates: Candidates,
         units: Units,
         objective: str,
         limits: Mapping[int, int],
@@ -87,79 +86,79 @@ class Rehearsal:
         kept: Collection[int] = (),
     ) -> None:
         self.stay = stay
-        self.gates, self.untold = gate_groups(freedom, units.of_group >= 0, kept)
-        self.step, self.freedom, self.units, self.objective = step, freedom, units, objective
+        self.barriers, self.uncontrolled = barrier_groups(candidates, units.of_group >= 0, kept)
+        self.step, self.candidates, self.units, self.objective = step, candidates, units, objective
         self.limits = dict(limits)
         self.room = {device: limit * (1 - MARGIN) for device, limit in self.limits.items()}
         self.tried = 0
         self._is_measured = False
         self.clock = step_clock(step)
-        """Of the step, on any devices."""
-        self._group = freedom.group[step.part.nodes]
+        """Clock of the step, on any devices."""
+        self._group = candidates.group[step.part.nodes]
         self.unit = units.of_group[self._group]
         """[nodes of the step] unit of each."""
-        self._known: dict[bytes, Score] = {}
+        self._score_of: dict[bytes, Score] = {}
         self._node_bytes: NDArray[np.float64] | None = None
         self._prepare_memory()
         self.scale = 1.0
-        """By how much the rough count of memory is below the allocator's."""
+        """Ratio of the allocator's memory to the rough estimate."""
 
     def forget(self) -> None:
-        """Forgets what choices came to, as limits or the objective have changed."""
-        self._known = {}
+        """Drop cached scores, because limits or the objective have changed."""
+        self._score_of = {}
 
     def homes(self, device_of: Ints) -> Ints:
-        """[groups] device of each group when units have some devices; -1 in `device_of` leaves a unit alone.
+        """Return [groups] the device of each group if units have some devices; -1 in `device_of` leaves a unit alone.
 
-        Gates are where `gradients` then has them, and what cannot be told a device is where the placer has it.
+        Barriers are where `gradients` then puts them, and nodes without control are where the placer puts them.
         """
-        found = self.wanted(device_of)
+        homes = self.requested_homes(device_of)
         if (device_of < 0).all():
-            return found
-        found[self.untold] = self.freedom.default[self.untold]
-        return self.gates.shut(found)
+            return homes
+        homes[self.uncontrolled] = self.candidates.default[self.uncontrolled]
+        return self.barriers.place_barriers(homes)
 
-    def wanted(self, device_of: Ints) -> Ints:
-        """[groups] the same, but for gates and what cannot be told: where their units are."""
-        of_group, allowed = self.units.of_group, self.freedom.allowed
-        wanted = np.where(of_group >= 0, device_of[of_group], -1)
-        groups = np.arange(len(wanted))
-        is_possible = (wanted >= 0) & allowed[groups, np.maximum(wanted, 0)]
-        return np.where(is_possible, wanted, self.stay)
+    def requested_homes(self, device_of: Ints) -> Ints:
+        """Return [groups] the same without the exceptions for barriers and uncontrolled nodes."""
+        of_group, allowed = self.units.of_group, self.candidates.allowed
+        requested = np.where(of_group >= 0, device_of[of_group], -1)
+        groups = np.arange(len(requested))
+        is_possible = (requested >= 0) & allowed[groups, np.maximum(requested, 0)]
+        return np.where(is_possible, requested, self.stay)
 
     def node_devices(self, device_of: Ints) -> Ints:
-        """[nodes of the step] device of each."""
+        """Return [nodes of the step] the device of each."""
         return self.homes(device_of)[self._group]
 
     def score(self, device_of: Ints) -> Score:
-        """What a choice comes to; remembered.
+        """Return the score of a choice, cached.
 
         Args:
-            device_of: [units] positions of devices.
+            device_of: [units] device positions.
         """
         key = device_of.tobytes()
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) > _KEPT:
-                self._known.clear()
-            known = self._known[key] = self.tried_out(device_of)[0]
-        return known
+        score = self._score_of.get(key)
+        if score is None:
+            if len(self._score_of) > _KEPT:
+                self._score_of.clear()
+            score = self._score_of[key] = self.evaluate(device_of)[0]
+        return score
 
     def rough_score(self, device_of: Ints) -> tuple[float, float]:
-        """Memory that is missing, by what nodes keep and make in all, and seconds of the step; quick.
+        """Return the missing memory, by the sums of all tensors, and the seconds of the step; fast.
 
         Args:
-            device_of: [units] positions of devices.
+            device_of: [units] device positions.
         """
         devices = self.node_devices(device_of)
         if self._node_bytes is None:
             self._node_bytes = self.node_bytes()
-        used = np.bincount(devices, self._node_bytes, len(self.freedom.placement.device_set))
+        used = np.bincount(devices, self._node_bytes, len(self.candidates.placement.device_set))
         missing = sum(max(float(used[device]) - room, 0.0) for device, room in self.room.items())
         return missing, self.clock.seconds(devices)
 
-    def tried_out(self, device_of: Ints) -> tuple[Score, StepFlow, Times]:
-        """The same, with the flow and when its items ran."""
+    def evaluate(self, device_of: Ints) -> tuple[Score, StepFlow, Times]:
+        """Return the score, with the items of the step and their times."""
         self.tried += 1
         devices = self.node_devices(device_of)
         flow, times = self.clock.run(devices)
@@ -176,16 +175,16 @@ class Rehearsal:
 
     @cached_property
     def nodes_of_groups(self) -> Ints:
-        """[groups] how many nodes of the graph move with each that the step runs."""
-        return nodes_of_groups(self.freedom, self.units.of_group >= 0)
+        """[groups] number of nodes of the graph that move with each group that the step runs."""
+        return nodes_of_groups(self.candidates, self.units.of_group >= 0)
 
     # Memory
 
     def measure_memory(self) -> bool:
-        """Sets the rough count of memory right by the allocator's, where GPUs are at all near to being full.
+        """Calibrate the rough memory estimate by the allocator, if GPUs are anywhere near full.
 
         Returns:
-            Whether that changed anything; then scores from before are of no use.
+            Whether that changed anything, which invalidates earlier scores.
         """
         if not self.limits or self._is_measured:
             return False
@@ -200,7 +199,7 @@ class Rehearsal:
         counted = np.array([rough[names.index(use.device)] for use in step.memory.devices])
         if counted.sum() > 0 and real.sum() > 0:
             self.scale = float(np.clip(real.sum() / counted.sum(), 0.2, 3.0))
-        self._known.clear()
+        self._score_of.clear()
         self._node_bytes = None
         return True
 
@@ -218,16 +217,16 @@ class Rehearsal:
         is_kept = is_variable | graph.of_types(CONSTANT_OPS)
         is_alias = graph.of_types(PASSING_ON) | step.flow.step.folded
         is_update = graph.of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES))
-        own = np.where(is_alias | is_update | is_kept | step.flow.step.dead, 0.0, sizes)
-        groups = len(self.freedom.default)
+        output_bytes = np.where(is_alias | is_update | is_kept | step.flow.step.dead, 0.0, sizes)
+        groups = len(self.candidates.default)
         kept = np.where(is_kept, sizes, 0.0)
-        read = np.zeros(groups)  # a handle says nothing of its variable's size; what reads it does
+        read = np.zeros(groups)  # the size of a resource variable is known only from its reads
         holders = np.zeros(groups, dtype=np.int64)
         np.add.at(holders, self._group[is_variable & (sizes == 0)], 1)
         is_reader = graph.of_types({"ReadVariableOp"})
         np.maximum.at(read, self._group[is_reader], sizes[is_reader])
         self._kept_of_group = np.bincount(self._group, kept, groups) + read * holders
-        self._own = own
+        self._output_bytes = output_bytes
         data = graph.src_output != CONTROL
         self._src, self._dst = graph.src[data].astype(np.int64), graph.dst[data].astype(np.int64)
         self._output = graph.src_output[data].astype(np.int64)
@@ -235,52 +234,54 @@ class Rehearsal:
         self._rank = graph.rank.astype(np.float64)
 
     def peaks(self, devices: Ints, flow: StepFlow) -> NDArray[np.float64]:
-        """[devices] most bytes in use."""
-        kept, made = self._in_memory(devices, flow)
-        found = kept.copy()
-        for number in range(len(found)):
-            found[number] += _peak(made, number)[0]
-        return found * self.scale
+        """Return [devices] the peak bytes in use."""
+        kept, lifetimes = self._lifetimes(devices, flow)
+        peaks = kept.copy()
+        for number in range(len(peaks)):
+            peaks[number] += _peak(lifetimes, number)[0]
+        return peaks * self.scale
 
     def at_the_peak(self, device_of: Ints) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
-        """The fullest device, the bytes of each unit that are there at its peak, and the peaks of all devices.
+        """Return the fullest device, the bytes of each unit on it at its peak, and the peaks of all devices.
 
         Args:
-            device_of: [units] positions of devices.
+            device_of: [units] device positions.
         """
         devices = self.node_devices(device_of)
         flow, _ = self.clock.run(devices)
-        kept, made = self._in_memory(devices, flow)
-        peaks = np.array([keeps + _peak(made, number)[0] for number, keeps in enumerate(kept.tolist())])
+        kept, lifetimes = self._lifetimes(devices, flow)
+        peaks = np.array([keeps + _peak(lifetimes, number)[0] for number, keeps in enumerate(kept.tolist())])
         fullest = int(peaks.argmax())
-        _, moment = _peak(made, fullest)
-        is_there = (made.where == fullest) & (made.first <= moment) & (made.last > moment)
+        _, moment = _peak(lifetimes, fullest)
+        is_alive = (lifetimes.where == fullest) & (lifetimes.first <= moment) & (lifetimes.last > moment)
         of_group = np.where(self.homes_of_groups(devices) == fullest, self._kept_of_group, 0.0)
-        of_group += np.bincount(self._group[made.node[is_there]], made.size[is_there], len(of_group))
+        of_group += np.bincount(
+            self._group[lifetimes.node[is_alive]], lifetimes.size[is_alive], len(of_group)
+        )
         runs = self.units.of_group >= 0
         of_unit = np.bincount(self.units.of_group[runs], of_group[runs], len(self.units.names))
         return fullest, of_unit.astype(np.float64), peaks * self.scale
 
-    def _in_memory(self, devices: Ints, flow: StepFlow) -> tuple[NDArray[np.float64], _Made]:
-        """[devices] bytes that are kept, and what is there for a time."""
-        count, tasks = len(devices), len(self.freedom.placement.device_set)
+    def _lifetimes(self, devices: Ints, flow: StepFlow) -> tuple[NDArray[np.float64], _Lifetimes]:
+        """Return [devices] the bytes of variables and constants, and the lifetimes of all other tensors."""
+        count, tasks = len(devices), len(self.candidates.placement.device_set)
         src, dst, rank = self._src, self._dst, self._rank
         crosses = devices[src] != devices[dst]
         pairs, copy_of = np.unique(src[crosses] * tasks + devices[dst[crosses]], return_inverse=True)
-        taken = np.full(len(pairs), np.inf)  # a copy is made when it is first taken
-        np.minimum.at(taken, copy_of, rank[dst[crosses]])
-        until, over = rank.copy(), taken.copy()
-        np.maximum.at(until, src[~crosses], rank[dst[~crosses]])
-        np.maximum.at(until, pairs // tasks, taken)
+        first_use = np.full(len(pairs), np.inf)  # a copy is created right before its first consumer
+        np.minimum.at(first_use, copy_of, rank[dst[crosses]])
+        last_use, copy_end = rank.copy(), first_use.copy()
+        np.maximum.at(last_use, src[~crosses], rank[dst[~crosses]])
+        np.maximum.at(last_use, pairs // tasks, first_use)
         for _ in range(_ALIASES + 1):
-            reached = np.where(self._is_alias[dst], until[dst], rank[dst])
-            np.maximum.at(until, src[~crosses], reached[~crosses])
-            np.maximum.at(over, copy_of, reached[crosses])
+            reached = np.where(self._is_alias[dst], last_use[dst], rank[dst])
+            np.maximum.at(last_use, src[~crosses], reached[~crosses])
+            np.maximum.at(copy_end, copy_of, reached[crosses])
         kept = np.bincount(self.homes_of_groups(devices), self._kept_of_group, tasks)
         runs = np.zeros(count, dtype=bool)
         runs[flow.item_node[flow.item_node < count]] = True
-        on = np.flatnonzero((self._own > 0) & runs)
-        where, size, first, last, node = devices[on], self._own[on], rank[on], until[on], on
+        on = np.flatnonzero((self._output_bytes > 0) & runs)
+        where, size, first, last, node = devices[on], self._output_bytes[on], rank[on], last_use[on], on
         table = flow.copies
         if len(table) and len(pairs):
             sent, receiver = np.array(table.source, dtype=np.int64), np.array(table.receiver, dtype=np.int64)
@@ -291,14 +292,14 @@ class Rehearsal:
             place = np.minimum(np.searchsorted(pairs, key), len(pairs) - 1)
             is_taken = pairs[place] == key
             at, end = (
-                np.where(is_taken, taken[place], rank[sent]),
-                np.where(is_taken, over[place], rank[sent]),
+                np.where(is_taken, first_use[place], rank[sent]),
+                np.where(is_taken, copy_end[place], rank[sent]),
             )
             where = np.concatenate((where, receiver))
             size = np.concatenate((size, np.array(table.nbytes, dtype=np.float64)[is_copy]))
             first, last = np.concatenate((first, at - _BEFORE)), np.concatenate((last, end))
             node = np.concatenate((node, sent))
-        return kept.astype(np.float64), _Made(where, node, size, first, last + _AFTER)
+        return kept.astype(np.float64), _Lifetimes(where, node, size, first, last + _AFTER)
 
     @property
     def kept_bytes(self) -> NDArray[np.float64]:
@@ -306,41 +307,43 @@ class Rehearsal:
         return self._kept_of_group * self.scale
 
     def node_bytes(self) -> NDArray[np.float64]:
-        """[nodes of the step] bytes of a device: variables, and what is there when most is, on all devices together."""
+        """Return [nodes of the step] bytes: variables, and tensors alive at the common peak of all devices."""
         devices = self.node_devices(np.full(len(self.units.names), -1, dtype=np.int64))
-        _, made = self._in_memory(devices, self.clock.run(devices)[0])
-        _, moment = _peak(made)
-        is_there = (made.first <= moment) & (made.last > moment)
-        nbytes = np.bincount(made.node[is_there], made.size[is_there], len(devices)).astype(np.float64)
-        found: NDArray[np.float64] = nbytes * self.scale
+        _, lifetimes = self._lifetimes(devices, self.clock.run(devices)[0])
+        _, moment = _peak(lifetimes)
+        is_alive = (lifetimes.first <= moment) & (lifetimes.last > moment)
+        nbytes = np.bincount(lifetimes.node[is_alive], lifetimes.size[is_alive], len(devices)).astype(
+            np.float64
+        )
+        result: NDArray[np.float64] = nbytes * self.scale
         kept = self.kept_bytes
         first = np.full(len(kept), -1, dtype=np.int64)
         first[self._group[::-1]] = np.arange(len(self._group))[::-1]
         keeps = np.flatnonzero(kept)
-        found[first[keeps]] += kept[keeps]
-        return found
+        result[first[keeps]] += kept[keeps]
+        return result
 
     def unit_bytes(self) -> NDArray[np.float64]:
-        """[units] bytes of variables, and of all that their nodes make."""
+        """Return [units] the bytes of variables, and of all outputs of their nodes."""
         of_group = self.units.of_group
-        made = np.bincount(self._group, self._own, len(of_group)) + self._kept_of_group
+        nbytes = np.bincount(self._group, self._output_bytes, len(of_group)) + self._kept_of_group
         runs = of_group >= 0
-        return np.bincount(of_group[runs], made[runs], len(self.units.names)).astype(np.float64)
+        return np.bincount(of_group[runs], nbytes[runs], len(self.units.names)).astype(np.float64)
 
     def homes_of_groups(self, devices: Ints) -> Ints:
-        """[groups] device of each group of the step, by those of its nodes."""
-        found = self.stay.copy()
-        found[self._group] = devices
-        return found
+        """Return [groups] the device of each group of the step, from those of its nodes."""
+        homes = self.stay.copy()
+        homes[self._group] = devices
+        return homes
 
 
-def _peak(made: _Made, device: int | None = None) -> tuple[float, float]:
-    """The most bytes that are made at a time on a device, or on all, and when that is."""
-    mine = np.arange(len(made.where)) if device is None else np.flatnonzero(made.where == device)
+def _peak(lifetimes: _Lifetimes, device: int | None = None) -> tuple[float, float]:
+    """Return the peak bytes on a device, or on all, and the time of the peak."""
+    mine = np.arange(len(lifetimes.where)) if device is None else np.flatnonzero(lifetimes.where == device)
     if not len(mine):
         return 0.0, 0.0
-    time = np.concatenate((made.first[mine], made.last[mine]))
-    change = np.concatenate((made.size[mine], -made.size[mine]))
+    time = np.concatenate((lifetimes.first[mine], lifetimes.last[mine]))
+    change = np.concatenate((lifetimes.size[mine], -lifetimes.size[mine]))
     order = np.lexsort((change, time))
     reached = np.cumsum(change[order])
     at = int(reached.argmax())
@@ -348,13 +351,13 @@ def _peak(made: _Made, device: int | None = None) -> tuple[float, float]:
 
 
 def largest_load(flow: StepFlow, threads: int) -> float:
-    """Seconds that the busiest of GPUs, copy engines, links and threads works in a step.
+    """Return the seconds per step of the busiest GPU, copy engine, link or thread.
 
-    Steps in a pipeline can follow each other no faster, and about so fast.
+    Steps in a pipeline cannot follow each other faster, and approximately reach that rate.
 
     Args:
-        flow: of the step.
-        threads: of the inter-op pool.
+        flow: items of the step.
+        threads: number of threads in the inter-op pool.
     """
     ways, kernel = flow.ways, flow.kernel
     on_gpu, on_cpu = flow.kind == ON_GPU, flow.kind == ON_CPU

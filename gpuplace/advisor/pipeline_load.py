@@ -1,29 +1,29 @@
-"""The largest load of a device, of a pipeline's steps; see ``loops`` for what loops are."""
+"""Largest load of a device in a pipeline, and its search; see ``annealing`` for the rules."""
 
 from __future__ import annotations
 
-from gpuplace.advisor.loops import (
+from gpuplace.advisor.annealing import (
+    acceptance_slack,
     first_device,
     keep_best,
     next_split,
     overflow,
     propose,
-    slack,
 )
 from gpuplace.advisor.records import Climb, Lattice, LoadState, Network
 from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 SPREAD = 0.05
-"""How much the root mean square of loads counts beside the largest, which alone would not say which way is down."""
+"""Weight of the root mean square of loads relative to the largest, which alone would give the search no direction."""
 
 
-def put(net: Network, state: LoadState, group: int, to: int) -> None:
-    """Moves one group and keeps all sums right, in the time of its tensors.
+def move_group(net: Network, state: LoadState, group: int, to: int) -> None:
+    """Move a group, and update all sums in time proportional to its tensors.
 
     Args:
         net: the ``Network``.
-        state: of the split; changed.
-        group: which.
+        state: state of the split; changed.
+        group: the group.
         to: its new device.
     """
     device, count, elsewhere, load, used = state.device, state.count, state.elsewhere, state.load, state.used
@@ -41,7 +41,7 @@ def put(net: Network, state: LoadState, group: int, to: int) -> None:
         others = elsewhere[tensor]
         if others > 0:
             load[old] -= cost * net.links[old]
-        if count[tensor * devices + to] > 0:  # read there before, made there now
+        if count[tensor * devices + to] > 0:  # read there before, produced there now
             load[to] -= cost * net.links[to]
             others -= 1
         if count[tensor * devices + old] > 0:
@@ -70,18 +70,18 @@ def put(net: Network, state: LoadState, group: int, to: int) -> None:
     device[group] = to
 
 
-def tally(net: Network, state: LoadState) -> None:
-    """Sums of a split from nothing.
+def recompute_loads(net: Network, state: LoadState) -> None:
+    """Recompute all sums of a split.
 
     Args:
         net: the ``Network``.
-        state: of which ``device`` is the split, and the sums are written.
+        state: ``device`` is the split; the sums are overwritten.
     """
     device, count, elsewhere, load, used = state.device, state.count, state.elsewhere, state.load, state.used
     devices = net.device_count
-    for one in range(devices):
-        load[one] = 0.0
-        used[one] = 0.0
+    for number in range(devices):
+        load[number] = 0.0
+        used[number] = 0.0
     for at in range(len(count)):
         count[at] = 0
     for group in range(len(device)):
@@ -101,8 +101,8 @@ def tally(net: Network, state: LoadState) -> None:
         elsewhere[tensor] = others
 
 
-def worst(load: Reals) -> float:
-    """The largest load and a little of all others."""
+def load_energy(load: Reals) -> float:
+    """Return the largest load plus a small contribution of all loads."""
     top = 0.0
     squares = 0.0
     for value in load:
@@ -113,104 +113,104 @@ def worst(load: Reals) -> float:
 
 
 def anneal_loads(net: Network, state: LoadState, heat: float, steps: int) -> None:
-    """Simulated annealing of the largest load, at one temperature.
+    """Anneal the largest load at one temperature.
 
     Args:
         net: the ``Network``.
-        state: of the split; changed, and its best kept.
-        heat: the temperature, in the unit of loads.
-        steps: how many changes to try.
+        state: state of the split; changed, and its best split kept.
+        heat: temperature, in the unit of loads.
+        steps: number of changes to try.
     """
     device, load, used = state.device, state.load, state.used
-    tally(net, state)
-    energy = worst(load)
+    recompute_loads(net, state)
+    energy = load_energy(load)
     excess = overflow(net, used)
     for _ in range(steps):
         busy = 0
-        for one in range(net.device_count):
-            if load[one] > load[busy]:
-                busy = one
+        for number in range(net.device_count):
+            if load[number] > load[busy]:
+                busy = number
         size = propose(net, state, busy)
         if size == 0:
             continue
         for at in range(size):
             group = state.moved[at]
             state.back[at] = device[group]
-            put(net, state, group, state.to[at])
-        changed = worst(load)
+            move_group(net, state, group, state.to[at])
+        changed = load_energy(load)
         after = overflow(net, used)
-        limit = slack(state, heat)
+        limit = acceptance_slack(state, heat)
         if after < excess or (after == excess and changed - energy <= limit):
             energy = changed
             excess = after
             keep_best(net, state, max(load))
         else:
             for at in range(size - 1, -1, -1):
-                put(net, state, state.moved[at], state.back[at])
+                move_group(net, state, state.moved[at], state.back[at])
 
 
 def try_all_loads(net: Network, state: LoadState, steps: int) -> int:
-    """The next of all splits by their largest load; ``state.best`` and ``best_device`` keep the best.
+    """Evaluate the next splits by their largest load; ``state.best`` and ``best_device`` keep the best.
 
     Args:
         net: the ``Network``.
-        state: its ``device`` is the last split that was tried; changed.
-        steps: how many to try.
+        state: ``device`` is the last split that was evaluated; changed.
+        steps: number of splits to evaluate.
 
     Returns:
-        How many were tried; fewer than `steps` if that was the last.
+        The number of splits evaluated; less than `steps` at the end.
     """
     device, load = state.device, state.load
-    tally(net, state)
+    recompute_loads(net, state)
     for step in range(steps):
         keep_best(net, state, max(load))
         group = next_split(net, device)
         if group < 0:
             return step
-        put(net, state, group, first_device(net, group, device[group]))
-        for one in range(group):
-            put(net, state, one, first_device(net, one, -1))
+        move_group(net, state, group, first_device(net, group, device[group]))
+        for earlier in range(group):
+            move_group(net, state, earlier, first_device(net, earlier, -1))
     return steps
 
 
 def spans(
     net: Network, lattice: Lattice, kind: int, other: int, state: LoadState, climb: Climb, load: Reals
 ) -> None:
-    """What the difference of every two sets would be as the whole of one device, the rest on others.
+    """Compute the load of a device for the difference of every two sets, with all other groups on another device.
 
-    From each set, those above it are walked to depth first; what is on the device stays there until a way branches off
-    below it.
+    From each set, its supersets are visited depth first; groups stay on the device until the search backtracks below
+    them.
 
     Args:
         net: the ``Network``.
         lattice: the sets.
         kind: the device.
-        other: another device for all the rest; its own load is not looked at.
-        state: to work with.
-        climb: likewise.
-        load: one for each of ``lattice.larger``; written: infinite where it cannot run there or does not fit.
+        other: another device for all other groups; its load is ignored.
+        state: scratch space.
+        climb: scratch space.
+        load: a load for each of ``lattice.larger``; overwritten; infinite if the groups cannot run there or do not fit.
     """
     device, devices = state.device, net.device_count
-    slot, way, turn, put_on = climb.slot, climb.way, climb.turn, climb.put_on
+    slot, path, next_growth, placed_pieces = climb.slot, climb.way, climb.turn, climb.put_on
     for begin in range(len(lattice.grown_start) - 1):
         for group in range(len(device)):
             device[group] = other
-        tally(net, state)
+        recompute_loads(net, state)
         state.load[kind] = 0.0
         state.used[kind] = 0.0
         for at in range(lattice.pair_start[begin], lattice.pair_start[begin + 1]):
             slot[lattice.larger[at]] = at
             load[at] = -1.0  # not yet seen
         depth = 0
-        held = 0
-        way[0] = begin
-        turn[0] = lattice.grown_start[begin]
+        placed_count = 0
+        path[0] = begin
+        next_growth[0] = lattice.grown_start[begin]
         while depth >= 0:
-            at = turn[depth]
-            if at == lattice.grown_start[way[depth] + 1]:
+            at = next_growth[depth]
+            if at == lattice.grown_start[path[depth] + 1]:
                 depth -= 1
                 continue
-            turn[depth] += 1
+            next_growth[depth] += 1
             grown = lattice.grown[at]
             piece = lattice.added[at]
             if load[slot[grown]] >= 0.0:
@@ -222,41 +222,44 @@ def spans(
                     is_possible = False
             if not is_possible:
                 continue
-            while held > depth:
-                held -= 1
-                for where in range(lattice.piece_start[put_on[held]], lattice.piece_start[put_on[held] + 1]):
-                    put(net, state, lattice.pieces[where], other)
+            while placed_count > depth:
+                placed_count -= 1
+                for where in range(
+                    lattice.piece_start[placed_pieces[placed_count]],
+                    lattice.piece_start[placed_pieces[placed_count] + 1],
+                ):
+                    move_group(net, state, lattice.pieces[where], other)
             for where in range(lattice.piece_start[piece], lattice.piece_start[piece + 1]):
-                put(net, state, lattice.pieces[where], kind)
-            put_on[held] = piece
-            held += 1
+                move_group(net, state, lattice.pieces[where], kind)
+            placed_pieces[placed_count] = piece
+            placed_count += 1
             if state.used[kind] <= net.rooms[kind]:
                 load[slot[grown]] = state.load[kind]
                 depth += 1
-                way[depth] = grown
-                turn[depth] = lattice.grown_start[grown]
+                path[depth] = grown
+                next_growth[depth] = lattice.grown_start[grown]
         for at in range(lattice.pair_start[begin], lattice.pair_start[begin + 1]):
             if load[at] < 0.0:
-                load[at] = float("inf")  # what leads there does not fit
+                load[at] = float("inf")  # the sets in between do not fit
 
 
 def divide(
     lattice: Lattice, kinds: int, most: Wholes, load: Reals, is_sum: bool, best: Reals, choice: Wholes
 ) -> None:
-    """The best division of all groups into differences of sets, each the whole of one device.
+    """Compute the best division of all groups into set differences, one per device, by dynamic programming.
 
-    ``best[(n_0, n_1, ...), set]`` is the best that the set comes to on n_0 devices of kind 0, and so on.
+    ``best[(n_0, n_1, ...), set]`` is the best objective of the set on n_0 devices of kind 0, and so on.
 
     Source: "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020), section 5.1.
 
     Args:
         lattice: the sets.
-        kinds: how many kinds of devices there are.
-        most: ``[kinds]``: how many devices of each.
+        kinds: number of kinds of devices.
+        most: ``[kinds]`` number of devices of each.
         load: ``[kinds, larger]``: see ``spans``.
-        is_sum: whether loads add up, as those of one sample do, or the largest counts.
-        best: ``[states, sets]``; written.
-        choice: the same, ``kind * sets + begin`` of the last difference; -1: none. Written.
+        is_sum: whether loads add up, as for one sample; otherwise the largest counts.
+        best: ``[states, sets]``; overwritten.
+        choice: same shape; ``kind * sets + begin`` of the last difference, or -1; overwritten.
     """
     sets = len(lattice.grown_start) - 1
     for state in range(len(best) // sets):
@@ -274,22 +277,22 @@ def divide(
 def add_device(
     lattice: Lattice, kind: int, load: Reals, is_sum: bool, row: int, before: int, best: Reals, choice: Wholes
 ) -> None:
-    """Improve the divisions of one state by those with one device less, and one more difference.
+    """Improve the divisions of one state by those with one device less, plus one set difference.
 
     Args:
         lattice: the sets.
-        kind: of the device that is added.
-        load: as of ``divide``.
-        is_sum: likewise.
-        row: where the state begins in ``best``.
-        before: where the one without the device does.
-        best: as of ``divide``; written.
-        choice: likewise.
+        kind: kind of the added device.
+        load: as in ``divide``.
+        is_sum: as in ``divide``.
+        row: start of the state in ``best``.
+        before: start of the state without the device in ``best``.
+        best: as in ``divide``; overwritten.
+        choice: as in ``divide``; overwritten.
     """
     sets = len(lattice.grown_start) - 1
     loads = kind * len(lattice.larger)
     for end in range(1, sets):
-        if best[before + end] < best[row + end]:  # a device with nothing
+        if best[before + end] < best[row + end]:  # the device stays empty
             best[row + end] = best[before + end]
             choice[row + end] = kind * sets + end
     for begin in range(sets - 2, -1, -1):

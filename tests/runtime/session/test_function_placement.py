@@ -8,7 +8,7 @@ import pytest
 
 import gpuplace
 from gpuplace.errors import NotFoundError
-from gpuplace.runtime.session.called import pins_of_call, place_function
+from gpuplace.runtime.session.function_placement import pins_of_call, place_function
 from tests.graphdef.function_libraries import graph_def
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "called.json").read_text())

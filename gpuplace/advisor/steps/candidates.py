@@ -1,8 +1,9 @@
-"""Which nodes may run where: the placer's own groups and candidates, for a graph with nothing but the kept requests.
+"""Candidate devices of nodes: the placer's own groups and candidates, for a graph with only the kept requests.
 
-What binds nodes (reference and resource edges, ``_class``) and which devices have kernels for all of a group is the
-placer's answer; nothing of it is worked out again here. A group that holds a node which is not in the program, made
-where a function is inlined or a loop lowered, stays where the placer puts it: it cannot be asked for by name.
+The placer determines which nodes are bound together (by reference and resource edges, and ``_class``) and which devices
+have kernels for a whole group; nothing of that is computed again here. A group that contains a node which is not in the
+program, created by inlining a function or lowering a loop, stays where the placer puts it, because such a node cannot
+be requested by name.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Freedom:
-    """What may be chosen."""
+class Candidates:
+    """Candidate devices of a graph's nodes."""
 
     placement: Placement
-    """The graph with nothing but the kept requests."""
+    """The graph placed with only the kept requests."""
     group: Ints
-    """[nodes] number of the group that has one device, from 0 on."""
+    """[nodes] group of each node, numbered from 0; a group has one device."""
     allowed: Bools
-    """[groups, devices] whether TensorFlow would put it there if asked to."""
+    """[groups, devices] whether TensorFlow would put the group there if requested."""
     default: Ints
-    """[groups] position of the device that it has where nothing is asked for."""
+    """[groups] position of the device without requests."""
 
     @property
     def is_free(self) -> Bools:
@@ -49,47 +50,47 @@ class Freedom:
         return self.allowed.sum(axis=1) > 1
 
 
-def placed_asking(
+def placed_with_requests(
     placement: Placement,
     requests: Sequence[str],
     on_error: str = "raise",
     graph: PlacementGraph | None = None,
 ) -> Placement:
-    """A placement of the same nodes on the same machine with other requests.
+    """Place the same nodes on the same machine with other requests.
 
     Args:
-        placement: as it is.
-        requests: [nodes] what each asks for; ``""`` for nothing.
-        on_error: as of `gpuplace.place`.
-        graph: the nodes in other groups; None: as they are.
+        placement: the current placement.
+        requests: [nodes] requested devices; ``""`` for none.
+        on_error: as for `gpuplace.place`.
+        graph: the nodes in other colocation groups; None to keep them.
 
     Raises:
-        InvalidArgumentError: it cannot be placed.
+        InvalidArgumentError: The graph cannot be placed.
     """
     old, number = placement.placer, {"": 0}
     device = np.array([number.setdefault(text, len(number)) for text in requests], dtype=np.int32)
-    asking = (graph or placement.graph).changed(devices=tuple(number), device=device)
-    placer = Placer(asking, old.catalogue, rules=old.rules, release=old.release)
+    requesting = (graph or placement.graph).changed(devices=tuple(number), device=device)
+    placer = Placer(requesting, old.catalogue, rules=old.rules, release=old.release)
     soft, switch = placement.soft, placement.soft_switch
     return place_again(placer, placement.device_set, on_error=on_error, soft=soft, soft_switch=switch)
 
 
 def own_nodes(graph: PlacementGraph) -> Bools:
-    """[nodes] bool: nodes of the program, not what lowering added."""
+    """Return [nodes] bool: nodes of the program, without those added by lowering."""
     if graph.origin is None:
         return np.ones(len(graph), dtype=bool)
     return np.array([graph.origin(node) is None for node in range(len(graph))], dtype=bool)
 
 
-def freedom_of(placement: Placement, kept: Mapping[int, str]) -> Freedom:
-    """What may be chosen.
+def candidates_of(placement: Placement, kept: Mapping[int, str]) -> Candidates:
+    """Return the candidate devices of a graph.
 
     Args:
-        placement: the graph on the machine, with whatever requests.
-        kept: node -> the device that it has to ask for.
+        placement: the graph on the machine, with any requests.
+        kept: node to the device that it must request.
 
     Raises:
-        InvalidArgumentError: the kept requests cannot be met together, or a node has no kernel.
+        InvalidArgumentError: The kept requests cannot be satisfied together, or a node has no kernel.
     """
     graph = placement.graph
     own = own_nodes(graph)
@@ -99,7 +100,7 @@ def freedom_of(placement: Placement, kept: Mapping[int, str]) -> Freedom:
     for node, text in kept.items():
         requests[node] = text
     try:
-        free = placed_asking(placement, requests)
+        free = placed_with_requests(placement, requests)
     except OpError as error:
         if not kept:
             raise
@@ -116,12 +117,12 @@ def freedom_of(placement: Placement, kept: Mapping[int, str]) -> Freedom:
     for number in set(member[first].tolist()):
         masks[number, list(free.chooser.candidates(free.partition.members[number]).devices)] = True
     allowed = masks[member[first]]
-    stays = np.zeros(count, dtype=bool)
-    stays[group[~own]] = True
-    allowed[stays] = False
+    is_fixed = np.zeros(count, dtype=bool)
+    is_fixed[group[~own]] = True
+    allowed[is_fixed] = False
     allowed[np.ix_(_computed_on_gpus(graph, group, count), ~_is_gpu(free.device_set))] = False
     allowed[np.arange(count), default] = True
-    return Freedom(free, group.astype(np.int64), allowed, default)
+    return Candidates(free, group.astype(np.int64), allowed, default)
 
 
 def _is_gpu(device_set: DeviceSet) -> Bools:
@@ -129,35 +130,37 @@ def _is_gpu(device_set: DeviceSet) -> Bools:
 
 
 def _computed_on_gpus(graph: PlacementGraph, group: Ints, count: int) -> Ints:
-    """Groups that a CPU has kernels for which refuse the data format that a node has."""
-    found = np.zeros(count, dtype=bool)
+    """Return groups whose CPU kernels reject the data format of a node."""
+    needs_gpu = np.zeros(count, dtype=bool)
     for node in np.flatnonzero(graph.of_types(CHANNELS_LAST_ON_CPU)).tolist():
         layout = graph.attrs(node).get("data_format", "")
-        found[group[node]] |= (layout.decode() if isinstance(layout, bytes) else str(layout)).startswith("NC")
-    return np.flatnonzero(found)
+        needs_gpu[group[node]] |= (layout.decode() if isinstance(layout, bytes) else str(layout)).startswith(
+            "NC"
+        )
+    return np.flatnonzero(needs_gpu)
 
 
-def requests_of(placement: Placement, devices: Ints, kept: Mapping[int, str]) -> list[str]:
-    """[nodes] what nodes have to ask for to be on some devices.
+def requests_for(placement: Placement, devices: Ints, kept: Mapping[int, str]) -> list[str]:
+    """Return [nodes] the requests that put nodes on given devices.
 
     Args:
         placement: the graph on the machine.
-        devices: [nodes] positions of devices.
-        kept: node -> the device that it has to ask for.
+        devices: [nodes] device positions.
+        kept: node to the device that it must request.
     """
     names = short_names(placement.device_set)
     own = own_nodes(placement.graph).tolist()
-    found = [
+    requests = [
         names[device] if is_own else placement.graph.requested_device(node)
         for node, (device, is_own) in enumerate(zip(devices.tolist(), own, strict=True))
     ]
     for node, text in kept.items():
-        found[node] = text
-    return found
+        requests[node] = text
+    return requests
 
 
 def short_names(device_set: DeviceSet) -> list[str]:
-    """``/device:GPU:0`` for every device; full names where the machine has several tasks."""
+    """Return ``/device:GPU:0`` for every device, or full names if the machine has several tasks."""
     tasks = {device.parsed[:3] for device in device_set}
     if len(tasks) > 1:
         return list(device_set.names)
@@ -165,11 +168,11 @@ def short_names(device_set: DeviceSet) -> list[str]:
 
 
 def _check_kept(free: Placement, kept: Mapping[int, str]) -> None:
-    """Soft placement drops what contradicts; what the user wants to keep must not be dropped."""
+    """Raise an error for contradictory kept requests, which soft placement would silently override."""
     for node, text in kept.items():
         name = free.graph.names[node]
-        wanted = parse_name(text)
-        matching = free.device_set.matching(wanted) if wanted is not None else []
+        requested = parse_name(text)
+        matching = free.device_set.matching(requested) if requested is not None else []
         if not matching or any(device.name == free[name] for device in matching):
             continue
         if not any(device.device_type in dict(free.facts_of(node).supported) for device in matching):
@@ -177,9 +180,9 @@ def _check_kept(free: Placement, kept: Mapping[int, str]) -> None:
         others = [other for other in free.group_of(node) if other in kept and kept[other] != text]
         if others:
             raise InvalidArgumentError.of(
-                f"keep contradicts itself: {name} is to be on '{text}', and {free.graph.names[others[0]]}, which must "
+                f"keep contradicts itself: it puts {name} on '{text}', and {free.graph.names[others[0]]}, which must "
                 f"be on the same device, on '{kept[others[0]]}'",
-                hint="one device for both, or only one of them in keep",
+                hint="give one device for both, or only one of them in keep",
             )
 
 
@@ -188,51 +191,54 @@ def _contradiction(error: OpError, kept: Mapping[int, str], graph: PlacementGrap
     more = f" and {len(kept) - 4} more" if len(kept) > 4 else ""
     facts: dict[str, Any] = {"kept": ", ".join(shown) + more}
     return InvalidArgumentError.of(
-        f"What keep asks for cannot be met: {error.message}", facts=facts, hint="keep less, or other devices"
+        f"keep cannot be satisfied: {error.message}",
+        facts=facts,
+        hint="keep fewer nodes, or use other devices",
     )
 
 
 class KeptNode(str):
-    """A node as a function of `keep` gets it: its name, with what else may matter."""
+    """A node as a function in `keep` receives it: its name, with further attributes."""
 
     name: str
-    """Its name."""
+    """Node name."""
     type: str
-    """Its op type."""
+    """Op type."""
     device: str
-    """What it asks for; ``""`` for nothing."""
+    """Requested device; ``""`` for none."""
 
     __slots__ = ("device", "name", "type")
 
     @classmethod
     def of(cls, graph: PlacementGraph, node: int) -> KeptNode:
-        """A node of a graph."""
-        made = cls(graph.names[node])
-        made.name = graph.names[node]
-        made.type = graph.op_type(node)
-        made.device = graph.requested_device(node)
-        return made
+        """Return the `KeptNode` of a graph's node."""
+        kept = cls(graph.names[node])
+        kept.name = graph.names[node]
+        kept.type = graph.op_type(node)
+        kept.device = graph.requested_device(node)
+        return kept
 
 
 def kept_requests(graph: PlacementGraph, keep: Any, now: Mapping[str, str]) -> dict[int, str]:
-    """Node -> the device that it has to ask for.
+    """Return each node that `keep` selects, with the device that it must request.
 
     Args:
         graph: the nodes.
-        keep: None or False: nothing; True: whatever is asked for; a pattern (``"save/*"``), a scope (``"save"``), a
-            compiled regular expression (searched for), a function of the node's name, which is a `KeptNode`; several
-            of them; or a mapping from such to a device.
-        now: the devices that nodes have, where known.
+        keep: None or False: nothing; True: all requests; a pattern (``"save/*"``), a scope (``"save"``), a compiled
+            regular expression (searched for), a function of the node's name, which is a `KeptNode`; several of them; or
+            a mapping from these to a device.
+        now: current devices of nodes, where known.
 
     Raises:
-        InvalidArgumentError: something chooses no node, two choices want one node elsewhere, or a device is malformed.
-        TypeError: `keep` is nothing of the kind.
+        InvalidArgumentError: An item selects no node, two items put one node on different devices, or a device is
+            malformed.
+        TypeError: `keep` has the wrong type.
     """
     if keep is None or keep is False:
         return {}
     if keep is True:
         return {node: text for node in range(len(graph)) if (text := graph.requested_device(node))}
-    found: dict[int, tuple[str, str]] = {}
+    request_of: dict[int, tuple[str, str]] = {}
     pairs: Iterable[tuple[Any, str | None]]
     if isinstance(keep, Mapping):
         pairs = [(choice, _device(choice, device)) for choice, device in keep.items()]
@@ -242,54 +248,52 @@ def kept_requests(graph: PlacementGraph, keep: Any, now: Mapping[str, str]) -> d
         pairs = [(choice, None) for choice in keep]
     else:
         raise TypeError(
-            f"keep is a pattern, a function, several of them or a mapping to devices; got {keep!r}"
+            f"keep must be a pattern, a function, several of them or a mapping to devices; got {keep!r}"
         )
     for choice, device in pairs:
         chosen = _chosen(graph, choice)
         for node in chosen:
             name = graph.names[node]
-            wanted = device or graph.requested_device(node) or now.get(name, "")
-            other, why = found.get(node, (wanted, ""))
-            if _parts(other) != _parts(wanted):
+            requested = device or graph.requested_device(node) or now.get(name, "")
+            other, why = request_of.get(node, (requested, ""))
+            if _parts(other) != _parts(requested):
                 raise InvalidArgumentError.of(
-                    f"keep contradicts itself: {name} cannot be on '{other}' and on '{wanted}'",
+                    f"keep contradicts itself: {name} cannot be on '{other}' and on '{requested}'",
                     facts={"chosen by": f"{why} and {_shown(choice)}"},
-                    hint="choices that have no node in common",
+                    hint="use items that have no node in common",
                 )
-            found[node] = wanted, _shown(choice)
-    return {node: wanted for node, (wanted, _) in found.items() if wanted}
+            request_of[node] = requested, _shown(choice)
+    return {node: requested for node, (requested, _) in request_of.items() if requested}
 
 
-def unmet_wishes(graph: PlacementGraph, kept: Mapping[int, str], placed: Mapping[str, str]) -> list[str]:
-    """A sentence if nodes are not where a mapping wants them, as soft placement may have it.
+def unmet_keeps(graph: PlacementGraph, kept: Mapping[int, str], placed: Mapping[str, str]) -> list[str]:
+    """Return a sentence if nodes are not on the device that a `keep` mapping gives, due to soft placement.
 
     Args:
-        graph: of the program; what it asks for itself is no wish.
-        kept: node -> the device that it has to ask for.
-        placed: the devices that nodes get with that.
+        graph: the program; its own requests do not count.
+        kept: node to the device that it must request.
+        placed: devices that nodes get with these requests.
     """
-    found = []
+    unmet = []
     for node, text in kept.items():
         name = graph.names[node]
-        wanted, device = parse_name(text), parse_name(placed.get(name, ""))
-        if wanted is None or device is None or wanted.is_specification(device):
+        requested, device = parse_name(text), parse_name(placed.get(name, ""))
+        if requested is None or device is None or requested.is_specification(device):
             continue
         if graph.requested_device(node) != text:
-            found.append((name, text, placed[name].rpartition("device:")[2]))
-    if not found:
+            unmet.append((name, text, placed[name].rpartition("device:")[2]))
+    if not unmet:
         return []
-    name, text, where = found[0]
-    more = f", and {len(found) - 1:,} more of keep are not where they are wanted" if len(found) > 1 else ""
-    return [
-        f"{name}, which keep wants on '{text}', cannot be there: soft placement puts it on {where}{more}."
-    ]
+    name, text, where = unmet[0]
+    more = f", and {len(unmet) - 1:,} more kept nodes are on other devices" if len(unmet) > 1 else ""
+    return [f"keep puts {name} on '{text}', where it cannot run: soft placement moved it to {where}{more}."]
 
 
 def _device(choice: Any, device: Any) -> str:
     text = str(device.to_string() if hasattr(device, "to_string") else device)
     if not text or parse_name(text) is None:
         raise InvalidArgumentError.of(
-            f"keep wants {_shown(choice)} on {device!r}, which is no device", hint="'/gpu:1'"
+            f"keep puts {_shown(choice)} on {device!r}, which is not a device", hint="'/gpu:1'"
         )
     return text
 
@@ -301,15 +305,15 @@ def _parts(device: str) -> Any:
 def _chosen(graph: PlacementGraph, choice: Any) -> list[int]:
     test = _test(choice)
     if isinstance(choice, str | re.Pattern):
-        found = [node for node, name in enumerate(graph.names) if test(name)]
+        nodes = [node for node, name in enumerate(graph.names) if test(name)]
     else:
-        found = [node for node in range(len(graph)) if test(KeptNode.of(graph, node))]
-    if found or not isinstance(choice, str | re.Pattern):
-        return found
+        nodes = [node for node in range(len(graph)) if test(KeptNode.of(graph, node))]
+    if nodes or not isinstance(choice, str | re.Pattern):
+        return nodes
     alike = suggestions(str(getattr(choice, "pattern", choice)), graph.names)
     raise InvalidArgumentError.of(
-        f"keep: no node is chosen by {_shown(choice)}",
-        hint=", ".join(alike) or "the name of a node or of a scope, or a pattern such as 'save/*'",
+        f"keep: no node matches {_shown(choice)}",
+        hint=", ".join(alike) or "use the name of a node or scope, or a pattern such as 'save/*'",
     )
 
 
@@ -321,7 +325,7 @@ def _test(choice: Any) -> Callable[[Any], Any]:
         return choice.search
     if callable(choice):
         return choice
-    raise TypeError(f"keep: a pattern, a regular expression or a function of a node's name; got {choice!r}")
+    raise TypeError(f"keep must contain patterns, regular expressions or functions of a name; got {choice!r}")
 
 
 def _shown(choice: Any) -> str:

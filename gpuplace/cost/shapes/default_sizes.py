@@ -1,8 +1,8 @@
-"""What stands for sizes that nobody gives: what an assignment demands, or the most that there can be.
+"""Sizes in place of unknown ones: those that an assignment requires, or the largest possible.
 
-A ``RestoreV2`` reads whatever a file holds. The ``Assign`` that takes it refuses anything but the variable's shape, so
-that a step that runs has this shape there. Where the number of results hangs on values, as of places that are not zero
-or of unique elements, the most that there can be counts.
+A ``RestoreV2`` reads whatever a file contains. The ``Assign`` that consumes it accepts only the variable's shape, so a
+step that succeeds has this shape there. If the number of results depends on values, as with indices of nonzero or
+unique elements, the largest possible number counts.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from gpuplace.graph.op_sets import ASSIGNMENTS, IDENTITY_OPS, VARIABLE_OPS
 from gpuplace.shapes import TensorShape
 
 _LONGEST_WAY = 20
-"""Nodes that hand a tensor on unchanged."""
+"""Maximal length of a chain of nodes that pass a tensor through."""
 
 
-def demanded_sizes(engine: Engine, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-    """The shapes of a node's outputs, with those that assignments demand of them where they are not known.
+def demanded_sizes(engine: Engine, node: int, inferred: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    """Return the shapes of a node's outputs, with unknown sizes replaced by those that assignments require.
 
     Args:
         engine: the graph.
         node: the node.
-        found: what is known of its outputs.
+        inferred: inferred shapes of its outputs.
     """
-    takers: dict[int, list[int]] = {}
+    consumers_of: dict[int, list[int]] = {}
     for consumer in engine.consumers[node]:
         for source, output in dict.fromkeys(engine.inputs[consumer]):
             if source == node:
-                takers.setdefault(output, []).append(consumer)
+                consumers_of.setdefault(output, []).append(consumer)
     demanded = {
-        output: _demanded(engine, node, output, takers.get(output, ()))
-        for output, sizes in enumerate(found)
+        output: _demanded(engine, node, output, consumers_of.get(output, ()))
+        for output, sizes in enumerate(inferred)
         if not is_known(sizes)
     }
     if not any(map(is_known, demanded.values())):
-        return found
+        return inferred
     return tuple(
         [
             sizes if output not in demanded else merged_sizes(sizes, demanded[output])
-            for output, sizes in enumerate(found)
+            for output, sizes in enumerate(inferred)
         ]
     )
 
 
 def _demanded(engine: Engine, node: int, output: int, consumers: Sequence[int]) -> Sizes:
-    """The shape that assignments demand of an output, given the consumers that take it."""
+    """Return the shape that assignments require of an output with given consumers."""
     for _ in range(_LONGEST_WAY):
         following = []
         for consumer in consumers:
@@ -63,12 +63,14 @@ def _demanded(engine: Engine, node: int, output: int, consumers: Sequence[int]) 
         if not following:
             return None
         node, output = following[0], 0
-        consumers = [after for after in engine.consumers[node] if (node, 0) in engine.inputs[after]]
+        consumers = [
+            successor for successor in engine.consumers[node] if (node, 0) in engine.inputs[successor]
+        ]
     return None
 
 
 def _of_variable(engine: Engine, node: int, output: int) -> Sizes:
-    """The shape that a variable is declared to have."""
+    """Return the declared shape of a variable."""
     for _ in range(_LONGEST_WAY):
         kind = engine.kinds[node]
         if kind.op_type in VARIABLE_OPS:
@@ -95,18 +97,18 @@ def _equal_parts(sizes: tuple[int, ...], outputs: int) -> Sequence[int]:
 
 
 def most_of(op_type: str, first: Sizes, outputs: int) -> Sequence[int] | None:
-    """Return what stands for unknown sizes of each output of a node; None where there is no such bound.
+    """Return the size that replaces unknown sizes of each output of a node; None if there is no such bound.
 
     Args:
-        op_type: its op type.
+        op_type: op type.
         first: shape of its first input.
-        outputs: the number of its outputs.
+        outputs: number of its outputs.
     """
     rule = _rules.get(op_type)
     return rule(first, outputs) if rule is not None and is_known(first) else None
 
 
 def most_sizes(engine: Engine, node: int) -> Sequence[int] | None:
-    """What stands for unknown sizes of each output of a node, where its input is known; None for other ops."""
+    """Return the size that replaces unknown sizes of each output of a node; None for other ops or an unknown input."""
     kind = engine.kinds[node]
     return most_of(kind.op_type, engine.input_sizes(node, 0), len(kind.dtypes))

@@ -1,8 +1,8 @@
-"""What all searches share: chance, changes to try, and the best so far, in the part of Python that numba compiles.
+"""Building blocks of all searches, in the part of Python that numba compiles: random numbers, changes, the best split.
 
-Without numba the loops run as they stand. Both ways give the same splits: every number is a double or an integer below
-2**63, each operation is rounded by itself, and chance comes from a generator of whole numbers. Arrays have one axis, so
-that lists of Python's can stand for them. The annotations say which numbers each holds: the compiler goes by them.
+Without numba the functions run interpreted. Both ways return the same splits: every number is a double or an integer
+below 2**63, each operation is rounded separately, and random numbers come from an integer generator. Arrays have one
+axis, so that Python lists can replace them. The annotations determine the compiled types.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 
 def uniform(chance: Wholes) -> float:
-    """The next number in (0, 1).
+    """Return the next random number in (0, 1).
 
     Source: L'Ecuyer, "Efficient and Portable Combined Random Number Generators" (1988), figure 3.
 
     Args:
-        chance: the generator's two numbers, which are moved on.
+        chance: the two numbers of the generator, which are updated.
     """
     chance[0] = chance[0] * 40014 % 2147483563
     chance[1] = chance[1] * 40692 % 2147483399
@@ -28,26 +28,26 @@ def uniform(chance: Wholes) -> float:
 
 
 def overflow(net: Network, used: Reals) -> float:
-    """By how much memory is too small, all devices together."""
+    """Return the missing memory of all devices together."""
     total = 0.0
-    for one in range(net.device_count):
-        if used[one] > net.rooms[one]:
-            total += used[one] - net.rooms[one]
+    for device in range(net.device_count):
+        if used[device] > net.rooms[device]:
+            total += used[device] - net.rooms[device]
     return total
 
 
 def propose(net: Network, state: LoadState, busy: int) -> int:
-    """A change to try: groups and their new devices.
+    """Draw a change: groups and their new devices.
 
-    One group, two that change places, a connected region of one device, or a stretch of the linear order on one device.
+    The change moves one group, swaps two, moves a connected region, or moves an interval of the linear order.
 
     Args:
         net: the ``Network``.
-        state: ``moved`` and ``to`` are written.
-        busy: the device with most to do, of whose groups more are tried; -1: none.
+        state: ``moved`` and ``to`` are overwritten.
+        busy: device with the largest load, whose groups are drawn more often; -1 for none.
 
     Returns:
-        How many are moved; 0 where the draw leads to nothing.
+        The number of groups that move; 0 if the draw is not a change.
     """
     device, chance, moved, to = state.device, state.chance, state.moved, state.to
     groups, devices, reach = len(device), net.device_count, state.reach
@@ -61,7 +61,7 @@ def propose(net: Network, state: LoadState, busy: int) -> int:
     first = net.near_start[group]
     degree = net.near_start[group + 1] - first
     target = -1
-    kind = uniform(chance)
+    change_kind = uniform(chance)
     if degree > 0 and uniform(chance) < 0.7:
         for _ in range(4):
             target = device[net.near[first + int(uniform(chance) * degree)]]
@@ -70,14 +70,14 @@ def propose(net: Network, state: LoadState, busy: int) -> int:
     if target < 0 or target == old:
         target = int(uniform(chance) * devices)
     if target == old:
-        if kind < 0.7:
+        if change_kind < 0.7:
             return 0
     size = 0
-    if kind < 0.4:
+    if change_kind < 0.4:
         moved[0] = group
         to[0] = target
         size = 1
-    elif kind < 0.55:
+    elif change_kind < 0.55:
         other = int(uniform(chance) * groups)
         for _ in range(16):
             if device[other] == target:
@@ -90,22 +90,22 @@ def propose(net: Network, state: LoadState, busy: int) -> int:
         moved[1] = other
         to[1] = old
         size = 2
-    elif kind < 0.85 and target != old:
+    elif change_kind < 0.85 and target != old:
         draw = uniform(chance)
-        size = grow(net, state, group, 2 + int(draw * draw * draw * reach))
+        size = grow_region(net, state, group, 2 + int(draw * draw * draw * reach))
         for at in range(size):
             to[at] = target
     else:
         draw = uniform(chance)
-        wanted = 1 + int(draw * draw * draw * reach)
+        target_size = 1 + int(draw * draw * draw * reach)
         step = 1 if uniform(chance) < 0.5 else -1
         at = state.place[group]
-        while 0 <= at < groups and device[net.order[at]] == old:  # to where another device begins
+        while 0 <= at < groups and device[net.order[at]] == old:  # to the end of the interval on this device
             at += step
         if 0 <= at < groups:
             target = device[net.order[at]]
         at -= step
-        while 0 <= at < groups and size < wanted and device[net.order[at]] == old:
+        while 0 <= at < groups and size < target_size and device[net.order[at]] == old:
             moved[size] = net.order[at]
             to[size] = target
             size += 1
@@ -116,35 +116,35 @@ def propose(net: Network, state: LoadState, busy: int) -> int:
     return size
 
 
-def grow(net: Network, state: LoadState, group: int, wanted: int) -> int:
-    """A connected region of one device.
+def grow_region(net: Network, state: LoadState, group: int, target_size: int) -> int:
+    """Collect a connected region on one device.
 
     Args:
         net: the ``Network``.
-        state: ``moved`` is written.
-        group: where it begins.
-        wanted: how many groups it should have.
+        state: ``moved`` is overwritten.
+        group: where the region starts.
+        target_size: target number of groups.
 
     Returns:
-        How many groups it has.
+        The number of groups in the region.
     """
     device, moved, mark = state.device, state.moved, state.mark
     old = device[group]
     mark[len(device)] += 1
-    now = mark[len(device)]
+    stamp = mark[len(device)]
     moved[0] = group
-    mark[group] = now
+    mark[group] = stamp
     size = 1
     head = 0
-    while head < size and size < wanted:
-        one = moved[head]
-        begin = net.near_start[one]
-        span = net.near_start[one + 1] - begin
-        shift = int(uniform(state.chance) * span)
+    while head < size and size < target_size:
+        member = moved[head]
+        begin = net.near_start[member]
+        span = net.near_start[member + 1] - begin
+        offset = int(uniform(state.chance) * span)
         for step in range(span):
-            neighbour = net.near[begin + (step + shift) % span]
-            if device[neighbour] == old and mark[neighbour] != now and size < wanted:
-                mark[neighbour] = now
+            neighbour = net.near[begin + (step + offset) % span]
+            if device[neighbour] == old and mark[neighbour] != stamp and size < target_size:
+                mark[neighbour] = stamp
                 moved[size] = neighbour
                 size += 1
         head += 1
@@ -152,13 +152,14 @@ def grow(net: Network, state: LoadState, group: int, wanted: int) -> int:
 
 
 def next_split(net: Network, device: Wholes) -> int:
-    """The lowest group that changes from one split to the next, when all splits are counted through; -1 after the last.
+    """Return the first group that changes from one split to the next in the enumeration of all splits; -1 after the
+    last.
 
-    Groups before it go back to the first device that can run them.
+    All groups before it return to their first possible device.
 
     Args:
         net: the ``Network``.
-        device: ``[groups]``.
+        device: ``[groups]`` device of each.
     """
     devices = net.device_count
     group = 0
@@ -171,12 +172,12 @@ def next_split(net: Network, device: Wholes) -> int:
 
 
 def first_device(net: Network, group: int, after: int) -> int:
-    """The first device that can run a group.
+    """Return the first device that can run a group.
 
     Args:
         net: the ``Network``.
-        group: which.
-        after: only devices after this one; -1: any.
+        group: the group.
+        after: device after which to start; -1 for all.
     """
     to = after + 1
     while net.seconds[group * net.device_count + to] == float("inf"):
@@ -185,12 +186,12 @@ def first_device(net: Network, group: int, after: int) -> int:
 
 
 def keep_best(net: Network, state: LoadState, value: float) -> None:
-    """Copies the split of a state if it is its best.
+    """Store the split of a state if it is its best so far.
 
     Args:
         net: the ``Network``.
-        state: what the chain has in its hands.
-        value: the split's objective.
+        state: the state of the chain.
+        value: the objective of the split.
     """
     excess = overflow(net, state.used)
     if value < float("inf") and (
@@ -198,42 +199,42 @@ def keep_best(net: Network, state: LoadState, value: float) -> None:
     ):
         state.best[0] = value
         state.best[1] = excess
-        for one in range(len(state.device)):
-            state.best_device[one] = state.device[one]
+        for group in range(len(state.device)):
+            state.best_device[group] = state.device[group]
 
 
-def slack(state: LoadState, heat: float) -> float:
-    """By how much a change may be worse, which is drawn by chance.
+def acceptance_slack(state: LoadState, heat: float) -> float:
+    """Draw by how much a change may be worse and still be accepted.
 
     Args:
-        state: what the chain has in its hands.
+        state: the state of the chain.
         heat: the temperature.
     """
     return heat * state.patience[int(uniform(state.chance) * len(state.patience))]
 
 
-def weigh(net: Network, state: LoadState) -> float:
-    """Sums of memory from nothing; by how much it is too small.
+def recompute_memory(net: Network, state: LoadState) -> float:
+    """Recompute the memory of each device, and return the missing memory.
 
     Args:
         net: the ``Network``.
-        state: ``used`` is written.
+        state: ``used`` is overwritten.
     """
     device, used = state.device, state.used
-    for one in range(net.device_count):
-        used[one] = 0.0
+    for number in range(net.device_count):
+        used[number] = 0.0
     for group in range(len(device)):
         used[device[group]] += net.sizes[group]
     return overflow(net, used)
 
 
-def shift(net: Network, state: LoadState, size: int) -> float:
-    """Makes the change that ``propose`` wrote; by how much memory is too small then.
+def apply_change(net: Network, state: LoadState, size: int) -> float:
+    """Apply the change that ``propose`` drew, and return the missing memory.
 
     Args:
         net: the ``Network``.
-        state: ``device`` and ``used`` are changed; ``back`` keeps where groups were.
-        size: how many groups are moved.
+        state: ``device`` and ``used`` are changed; ``back`` keeps the previous devices.
+        size: number of groups that move.
     """
     device, used = state.device, state.used
     for at in range(size):
@@ -245,13 +246,13 @@ def shift(net: Network, state: LoadState, size: int) -> float:
     return overflow(net, used)
 
 
-def shift_back(net: Network, state: LoadState, size: int) -> None:
-    """Undoes ``shift``; arguments as there.
+def undo_change(net: Network, state: LoadState, size: int) -> None:
+    """Undo ``apply_change``.
 
     Args:
         net: the ``Network``.
-        state: likewise.
-        size: likewise.
+        state: state of the split; changed back.
+        size: number of groups that moved.
     """
     device, used = state.device, state.used
     for at in range(size - 1, -1, -1):
@@ -262,16 +263,16 @@ def shift_back(net: Network, state: LoadState, size: int) -> None:
 
 
 def advance(net: Network, device: Wholes) -> bool:
-    """Goes on to the next split, when all are counted through; false after the last.
+    """Advance to the next split in the enumeration; return False after the last.
 
     Args:
         net: the ``Network``.
-        device: ``[groups]``; changed.
+        device: ``[groups]`` device of each; changed.
     """
     group = next_split(net, device)
     if group < 0:
         return False
     device[group] = first_device(net, group, device[group])
-    for one in range(group):
-        device[one] = first_device(net, one, -1)
+    for earlier in range(group):
+        device[earlier] = first_device(net, earlier, -1)
     return True

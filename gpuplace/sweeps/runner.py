@@ -1,15 +1,15 @@
-"""Runs the cases of a sweep: in this process, on its cores, or on a dask cluster.
+"""Runner of a sweep's cases: in this process, on its cores, or on a dask cluster.
 
-A case is about a millisecond's work and so is a task to dask's scheduler, so cases travel in batches of about half a
-second, by what the first ones took for their bytes. All cases of a graph go together while they are less than that, and
-the graph with them; a graph of more is put on the cluster once, and a worker that gets a batch of it fetches it once::
+A case takes about a millisecond, and so does the scheduling of a dask task. Cases are therefore sent in batches of
+about half a second, predicted from the time per byte of earlier cases. A batch contains all cases of a graph, and the
+graph, if they take less than that; otherwise the graph is scattered once, and each worker fetches it once::
 
     graph      a   a   b   b   c   c   c   c   c   c   c   c
     batch     |1           |2             |3             |
-    sent with  a, b        (c, which the cluster holds)
+    sent with  a, b        (c is scattered)
 
-Each worker has a batch more than it works on. A batch whose worker dies is tried again case by case, and a case that
-kills its workers, one after the other, gets a row that says so.
+Each worker has one batch in reserve. A batch whose worker dies is tried again case by case, and a case that repeatedly
+kills its worker gets a row with that error.
 
 Source: docs.dask.org, "Best Practices" (tasks of more than 100 ms, large data scattered), and distributed's
 "Efficiency": about a millisecond of the scheduler for every task.
@@ -32,8 +32,8 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuplace.errors import FailedPreconditionError, InternalError, OpError, UnavailableError
-from gpuplace.sweeps.answers import COLUMNS, OUTCOME, Answers, Question, Row, answer_batch
 from gpuplace.sweeps.cases import Setting
+from gpuplace.sweeps.evaluation import COLUMNS, OUTCOME, CaseEvaluator, Query, Row, evaluate_batch
 from gpuplace.sweeps.graphs import NamedGraph, SentGraph
 
 if TYPE_CHECKING:
@@ -44,62 +44,63 @@ if TYPE_CHECKING:
 Rows = Iterator[tuple[int, Row]]
 
 MISSING = "sweeps need dask.distributed and pyarrow, and {} is not installed: pip install 'gpuplace[cluster]'"
-"""What is said where the extra is not installed."""
+"""Error message if the extra is not installed."""
 
 BATCH_S = 0.5
-"""Seconds of work in a batch, while there is enough for all workers."""
-_LEAST_S = 0.05
-_MOST = 2000
-"""Cases of a batch."""
+"""Target duration of a batch in seconds, while there is enough work for all workers."""
+_LEAST_BATCH_S = 0.05
+"""Minimal target duration of a batch in seconds."""
+_MOST_CASES = 2000
+"""Maximal number of cases in a batch."""
 WORTH_S = 4.0
-"""Seconds of work that are worth starting processes for."""
-_LOOK_S = 1.0
-"""Seconds in which this process finds out how much work there is."""
+"""Minimal remaining work in seconds for which worker processes are started."""
+_TRIAL_S = 1.0
+"""Time in seconds in which this process measures the cases before it starts worker processes."""
 _CASE_BYTES = 10_000
-"""What a case takes beside its graph's bytes, in bytes."""
+"""Work of a case that does not depend on the graph, in bytes of graph."""
 _BYTE_S = {"place": 3e-7, "estimate": 3e-6}
-"""Seconds for each byte, before anything has been measured."""
+"""Seconds per byte, before any measurement."""
 _SHARES = 4
-"""Batches that each worker should have left to come, so that all end at the same time."""
+"""Number of batches per worker into which the remaining work is divided, so that all workers end at the same time."""
 _AHEAD = 2
-"""Batches that a worker has, the one it works on included."""
+"""Number of batches per worker, including the running one."""
 _PATIENCE_S = 30.0
-"""How long a cluster may have no worker."""
-_LOOKS_S, _COUNTED_S = 5.0, 5.0
-"""Seconds between looks whether there are workers, and how many."""
-_ALONG = 1 << 20
-"""Bytes of the largest graph that goes with its batch, through the scheduler."""
-_LOCALLY = {
+"""Maximal time in seconds without a worker."""
+_POLL_S, _COUNT_S = 5.0, 5.0
+"""Seconds between checks for workers, and between counts of workers."""
+_MOST_SENT = 1 << 20
+"""Maximal size in bytes of a graph that is sent with its batch, through the scheduler."""
+_LOCAL_CONFIG = {
     "distributed.scheduler.allowed-failures": 1,
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
 }
-"""dask's configuration for processes of this machine: one more try of a batch; none of dask's own samples of what they
-do, 100 stacks a second and a seventh of their time; fewer of their memory and of the system."""
+"""dask's configuration for local processes: one retry of a batch; no profiling, which takes a seventh of the time; less
+frequent monitoring of memory and system."""
 KILLED = "KilledWorker"
-"""The class of the error of a case that killed its workers; a sweep that goes on tries it again."""
+"""Error class of a case that killed its workers; a resumed sweep tries it again."""
 
 
 class Work(NamedTuple):
-    """The cases that are left of a sweep."""
+    """Remaining cases of a sweep."""
 
-    question: Question
-    """What is asked."""
+    query: Query
+    """Query for each case."""
     graphs: Sequence[NamedGraph]
-    """The graphs."""
+    """Graphs of the sweep."""
     settings: Sequence[Setting]
-    """What they are placed with."""
+    """Settings with which the graphs are placed."""
     cases: Sequence[int]
-    """Numbers of the cases: ``graph * len(settings) + setting``."""
+    """Case numbers: ``graph * len(settings) + setting``."""
 
     def split(self, number: int) -> tuple[int, int]:
-        """Graph and setting of a case."""
+        """Return the graph and setting numbers of a case."""
         return divmod(number, len(self.settings))
 
 
 def check_installed() -> None:
-    """Finds out whether the extra is installed.
+    """Check that the extra is installed.
 
     Raises:
         ImportError: it is not.
@@ -110,7 +111,7 @@ def check_installed() -> None:
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
@@ -118,75 +119,75 @@ def cores() -> int:
 
 
 def run(work: Work, client: Any = None, workers: int | None = None) -> Rows:
-    """The rows of the cases, with their numbers, as they come.
+    """Evaluate the cases and yield their numbers and rows as they complete.
 
-    Without a client this process begins, and hands over to processes of its own if there is more to do than they take
-    to start.
+    Without a client, this process evaluates the first cases, and starts worker processes if the remaining work takes
+    longer than starting them.
 
     Args:
         work: the cases.
         client: a ``distributed.Client``, or the address of a scheduler.
-        workers: processes on this machine; None: one for each core. No more than there are graphs and settings for.
+        workers: maximal number of local processes; None: one per core.
 
     Raises:
-        TypeError: `client` is none, or one for coroutines.
-        UnavailableError: the cluster has no worker, or is lost.
+        TypeError: `client` is not a ``Client``, or an asynchronous one.
+        UnavailableError: the cluster has no worker, or the connection is lost.
     """
     if client is not None:
-        with _client_of(client) as found:
-            yield from _Cluster(work, found, _Pace(work.question)).rows()
+        with _client_of(client) as connected:
+            yield from _Cluster(work, connected, _Pace(work.query)).rows()
         return
-    pace = _Pace(work.question)
+    pace = _Pace(work.query)
     count = min(workers or cores(), len(work.cases))
-    left = deque(work.cases)
-    yield from _here(work, left, pace, count)
-    if left:
-        rest = work._replace(cases=list(left))
-        with local_client(count) as found:
-            yield from _Cluster(rest, found, pace).rows()
+    remaining = deque(work.cases)
+    yield from _run_locally(work, remaining, pace, count)
+    if remaining:
+        rest = work._replace(cases=list(remaining))
+        with local_client(count) as connected:
+            yield from _Cluster(rest, connected, pace).rows()
 
 
-def _here(work: Work, left: deque[int], pace: _Pace, workers: int) -> Rows:
-    """The rows of the first cases, worked out in this process: of all, where processes are not worth it."""
-    answers = Answers(work.question)
+def _run_locally(work: Work, remaining: deque[int], pace: _Pace, workers: int) -> Rows:
+    """Evaluate cases in this process until worker processes are worthwhile."""
+    evaluator = CaseEvaluator(work.query)
     begin = time.perf_counter()
-    loaded: tuple[int, SentGraph | OpError] = -1, InternalError.of("no graph")
-    while left:
+    current: tuple[int, SentGraph | OpError] = -1, InternalError.of("no graph")
+    while remaining:
         spent = time.perf_counter() - begin
-        if workers > 1 and spent > _LOOK_S and pace.seconds(len(left) * pace.bytes_per_case) > WORTH_S:
+        if workers > 1 and spent > _TRIAL_S and pace.seconds(len(remaining) * pace.bytes_per_case) > WORTH_S:
             return
-        number = left[0]
+        number = remaining[0]
         graph, setting = work.split(number)
-        if graph != loaded[0]:
-            loaded = graph, _read(work.graphs[graph])
-        row = answers.row(loaded[1], graph.to_bytes(8, "big"), work.settings[setting])
-        pace.add(_size(loaded[1]) + _CASE_BYTES, row["seconds"])
-        left.popleft()
+        if graph != current[0]:
+            current = graph, _load(work.graphs[graph])
+        row = evaluator.row(current[1], graph.to_bytes(8, "big"), work.settings[setting])
+        pace.add(_size(current[1]) + _CASE_BYTES, row["seconds"])
+        remaining.popleft()
         yield number, row
 
 
 class _Pace:
-    """How long cases take, by what others of their sweep took.
+    """Prediction of durations from the cases evaluated so far.
 
     Args:
-        question: what is asked.
+        query: the query.
     """
 
-    def __init__(self, question: Question) -> None:
-        guess = _BYTE_S.get(question.what)
-        if guess is None:  # a search takes as long as it is given
-            guess = float(question.options.get("seconds", 10.0)) / _CASE_BYTES
+    def __init__(self, query: Query) -> None:
+        guess = _BYTE_S.get(query.what)
+        if guess is None:  # a search uses all of its time limit
+            guess = float(query.options.get("seconds", 10.0)) / _CASE_BYTES
         self._bytes, self._seconds, self._cases = 0.0, 0.0, 0
         self._guess = guess
 
     def add(self, size: float, seconds: float, cases: int = 1) -> None:
-        """What cases took."""
+        """Record the duration of cases."""
         self._bytes += size
         self._seconds += seconds
         self._cases += cases
 
     def seconds(self, size: float) -> float:
-        """What cases will take."""
+        """Predict a duration."""
         return size * (self._seconds / self._bytes if self._bytes else self._guess)
 
     @property
@@ -194,7 +195,7 @@ class _Pace:
         return self._bytes / self._cases if self._cases else _CASE_BYTES
 
 
-def _read(graph: NamedGraph) -> SentGraph | OpError:
+def _load(graph: NamedGraph) -> SentGraph | OpError:
     try:
         return graph.sent()
     except OpError as error:
@@ -212,45 +213,45 @@ def _no_workers() -> UnavailableError:
 
 
 @contextmanager
-def _client_of(given: Any) -> Iterator[Client]:
-    """The client, or one of a scheduler's address, which is closed again."""
+def _client_of(client: Any) -> Iterator[Client]:
+    """Yield the client, or a client connected to a scheduler's address, which is closed afterwards."""
     from distributed import Client
 
-    if isinstance(given, str):
+    if isinstance(client, str):
         try:
-            with Client(given, timeout=_PATIENCE_S) as made:
-                yield made
+            with Client(client, timeout=_PATIENCE_S) as connected:
+                yield connected
         except (TimeoutError, ValueError) as error:
             raise UnavailableError.of(
-                f"There is no dask scheduler at {given!r}: {error}",
+                f"There is no dask scheduler at {client!r}: {error}",
                 hint="an address such as tcp://10.0.0.1:8786",
             ) from None
         return
-    if not isinstance(given, Client):
-        raise TypeError(f"client: a distributed.Client, or the address of its scheduler; got {given!r}")
-    if given.asynchronous:
+    if not isinstance(client, Client):
+        raise TypeError(f"client: a distributed.Client, or the address of its scheduler; got {client!r}")
+    if client.asynchronous:
         raise TypeError("client: a distributed.Client for functions, made without asynchronous=True")
-    if given.status != "running":
+    if client.status != "running":
         raise FailedPreconditionError.of(
-            f"The client is {given.status}", hint="a new distributed.Client(...)"
+            f"The client is {client.status}", hint="a new distributed.Client(...)"
         )
-    yield given
+    yield client
 
 
 @contextmanager
 def local_client(workers: int) -> Iterator[Client]:
-    """A client of processes of this machine, which end with it.
+    """Yield a client of local worker processes, which end with it.
 
     Args:
-        workers: how many.
+        workers: number of processes.
     """
     import dask
     from distributed import Client, LocalCluster
 
     with (
         _without_program(),
-        dask.config.set(_LOCALLY),
-        _deaf_to_interrupts() as hears_again,
+        dask.config.set(_LOCAL_CONFIG),
+        _interrupts_ignored() as restore_interrupts,
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -258,26 +259,28 @@ def local_client(workers: int) -> Iterator[Client]:
             host="127.0.0.1",
             dashboard_address=None,
             worker_dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else another cluster's port is warned of
+            scheduler_kwargs={
+                "dashboard_address": "127.0.0.1:0"
+            },  # avoids a warning about the port of another cluster
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-        _quiet_when_it_ends(cluster.loop.asyncio_loop),
+        _errors_ignored_at_end(cluster.loop.asyncio_loop),
     ):
-        hears_again()
+        restore_interrupts()
         yield client
 
 
 @contextmanager
-def _quiet_when_it_ends(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """What the cluster's loop has under way when the block ends may fail in silence: nobody waits for it any more."""
+def _errors_ignored_at_end(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Ignore errors of the cluster's event loop after the block, because nobody waits for its pending tasks."""
     has_ended = False
 
-    def heard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if not has_ended:
             loop.default_exception_handler(context)
 
-    loop.set_exception_handler(heard)
+    loop.set_exception_handler(handle)
     try:
         yield
     finally:
@@ -285,28 +288,29 @@ def _quiet_when_it_ends(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[Callable[[], None]]:
-    """Processes that start meanwhile ignore Ctrl-C, which a terminal sends to all: this one hears it, and ends them.
+def _interrupts_ignored() -> Iterator[Callable[[], None]]:
+    """Start processes that ignore Ctrl-C, which a terminal sends to all processes; this process ends them.
 
-    Gives a function that has this one hear it again.
+    Yields a function that restores the handler of this process.
     """
-    if threading.current_thread() is not threading.main_thread():  # where Python lets nobody choose
+    # Only the main thread may set signal handlers.
+    if threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def hear_again() -> None:
+    def restore() -> None:
         signal.signal(signal.SIGINT, before)
 
     try:
-        yield hear_again
+        yield restore
     finally:
-        hear_again()
+        restore()
 
 
 @contextmanager
 def _without_program() -> Iterator[None]:
-    """Processes that start meanwhile do not read the program again that started them: they need nothing of it.
+    """Prevent processes started in the block from importing the main program again; they do not need it.
 
     Without this, a script would have to put its sweep under ``if __name__ == "__main__"``.
     """
@@ -322,51 +326,51 @@ def _without_program() -> Iterator[None]:
 
 
 class _Batch(NamedTuple):
-    """Cases that travel together."""
+    """Cases that are sent together."""
 
     cases: tuple[int, ...]
-    """Their numbers."""
+    """Case numbers."""
     size: float
-    """Bytes that they count as."""
+    """Work in bytes."""
 
 
 class _Cluster:
-    """A sweep on a cluster.
+    """Evaluation of cases on a cluster.
 
     Args:
         work: the cases.
-        client: of the cluster.
-        pace: how long cases take.
+        client: client of the cluster.
+        pace: predicts durations.
     """
 
     def __init__(self, work: Work, client: Client, pace: _Pace) -> None:
         from distributed.protocol.pickle import dumps
 
         self._work, self._client, self._pace = work, client, pace
-        self._question: bytes = dumps(work.question)
+        self._query: bytes = dumps(work.query)
         self._settings: dict[int, bytes] = {}
-        self._left = deque(work.cases)
+        self._remaining = deque(work.cases)
         self._suspects: deque[int] = deque()
         self._running: dict[Future, _Batch] = {}
         self._done: SimpleQueue[Future] = SimpleQueue()
-        self._read: dict[int, SentGraph | OpError] = {}
+        self._loaded: dict[int, SentGraph | OpError] = {}
         self._held: dict[int, Future] = {}
         self._to_come = Counter(work.split(number)[0] for number in work.cases)
         self._threads, self._counted = 0, -math.inf
 
     def rows(self) -> Rows:
-        """The rows with their numbers, as they come.
+        """Yield case numbers and rows as they complete.
 
         Raises:
-            FailedPreconditionError: the workers cannot take the cases.
-            UnavailableError: the cluster has no worker, or is lost.
+            FailedPreconditionError: the workers cannot evaluate the cases.
+            UnavailableError: the cluster has no worker, or the connection is lost.
         """
         try:
             self._client.wait_for_workers(1, timeout=_PATIENCE_S)
         except TimeoutError:
             raise _no_workers() from None
         try:
-            while self._left or self._suspects or self._running:
+            while self._remaining or self._suspects or self._running:
                 self._fill()
                 future = self._next_done()
                 yield from self._taken(future, self._running.pop(future))
@@ -374,38 +378,39 @@ class _Cluster:
             self._client.cancel([*self._running, *self._held.values()])
 
     def _fill(self) -> None:
-        while self._left and len(self._running) < _AHEAD * self._workers():
+        while self._remaining and len(self._running) < _AHEAD * self._workers():
             self._send(self._next_batch())
-        if self._suspects and not self._running:  # one at a time, so that a worker's death has one cause
+        # One at a time, so that the case that kills a worker is known.
+        if self._suspects and not self._running:
             self._send(_Batch((self._suspects.popleft(),), 0.0))
 
     def _workers(self) -> int:
-        """Threads of all workers, of which there may be more or fewer than before."""
+        """Return the current number of threads of all workers."""
         now = time.monotonic()
-        if now - self._counted > _COUNTED_S:
+        if now - self._counted > _COUNT_S:
             self._threads, self._counted = sum(self._client.nthreads().values()), now
         return max(self._threads, 1)
 
     def _graph(self, graph: int) -> SentGraph | OpError:
-        found = self._read.get(graph)
-        if found is None:
-            found = self._read[graph] = _read(self._work.graphs[graph])
-        return found
+        content = self._loaded.get(graph)
+        if content is None:
+            content = self._loaded[graph] = _load(self._work.graphs[graph])
+        return content
 
     def _next_batch(self) -> _Batch:
-        pace, left = self._pace, self._left
-        share = pace.seconds(len(left) * pace.bytes_per_case) / (self._workers() * _SHARES)
-        target = min(max(share, _LEAST_S), BATCH_S)
+        pace, remaining = self._pace, self._remaining
+        share = pace.seconds(len(remaining) * pace.bytes_per_case) / (self._workers() * _SHARES)
+        target = min(max(share, _LEAST_BATCH_S), BATCH_S)
         cases: list[int] = []
         size, last = 0.0, -1
-        while left and len(cases) < _MOST:
-            graph, _ = self._work.split(left[0])
-            one = _size(self._graph(graph)) + _CASE_BYTES
+        while remaining and len(cases) < _MOST_CASES:
+            graph, _ = self._work.split(remaining[0])
+            case_size = _size(self._graph(graph)) + _CASE_BYTES
             is_enough = bool(cases) and pace.seconds(size) >= target
-            if is_enough and (graph != last or pace.seconds(one * self._to_come[graph]) > target):
+            if is_enough and (graph != last or pace.seconds(case_size * self._to_come[graph]) > target):
                 break
-            cases.append(left.popleft())
-            size, last = size + one, graph
+            cases.append(remaining.popleft())
+            size, last = size + case_size, graph
         return _Batch(tuple(cases), size)
 
     def _send(self, batch: _Batch) -> None:
@@ -424,15 +429,15 @@ class _Cluster:
             settings[setting] = self._settings[setting]
         for graph, count in counts.items():
             content = self._graph(graph)
-            if graph in self._held or self._to_come[graph] > count or _size(content) > _ALONG:
+            if graph in self._held or self._to_come[graph] > count or _size(content) > _MOST_SENT:
                 held.append(graph)
                 if graph not in self._held:
                     self._held[graph] = self._client.scatter(content, hash=False)
             else:
                 along[graph] = content
         future = self._client.submit(
-            answer_batch,
-            self._question,
+            evaluate_batch,
+            self._query,
             len(work.settings),
             dumps((batch.cases, settings, along)),
             held,
@@ -443,11 +448,11 @@ class _Cluster:
         future.add_done_callback(self._done.put)
 
     def _next_done(self) -> Future:
-        """A batch that has ended; waits for it as long as there are workers."""
+        """Wait for the next finished batch, as long as there are workers."""
         since = time.monotonic()
         while True:
             try:
-                return self._done.get(timeout=_LOOKS_S)
+                return self._done.get(timeout=_POLL_S)
             except Empty:
                 pass
             if self._client.status != "running":
@@ -471,7 +476,7 @@ class _Cluster:
         yield from zip(batch.cases, rows, strict=True)
 
     def _failed(self, future: Future, batch: _Batch) -> Rows:
-        """What became of a batch without rows: its worker died, or the cluster has lost a graph with a worker."""
+        """Handle a batch without rows: its worker died, or the cluster lost a graph with a worker."""
         if self._client.status != "running":
             raise UnavailableError.of(
                 "The dask scheduler is lost", hint="resume=FILE.parquet keeps what is done"
@@ -479,7 +484,7 @@ class _Cluster:
         error = future.exception() if future.status == "error" else None
         if isinstance(error, ImportError | AttributeError):
             raise FailedPreconditionError.of(
-                "The cluster's workers cannot take the cases of this sweep",
+                "The cluster's workers cannot evaluate the cases of this sweep",
                 facts={"because": f"{type(error).__name__}: {error}"},
                 hint="the same version of gpuplace on all workers",
             )
@@ -489,17 +494,17 @@ class _Cluster:
             self._suspects.extend(batch.cases)
             return
         (number,) = batch.cases
-        row: Row = dict.fromkeys((*COLUMNS[self._work.question.what], *OUTCOME))
+        row: Row = dict.fromkeys((*COLUMNS[self._work.query.what], *OUTCOME))
         row["error"], row["message"] = type(error).__name__, str(error)
         row["seconds"] = math.nan
         self._forget(batch)
         yield number, row
 
     def _forget(self, batch: _Batch) -> None:
-        """Lets go of graphs of which nothing is to come."""
+        """Free the graphs that have no remaining cases."""
         for number in batch.cases:
             graph, _ = self._work.split(number)
             self._to_come[graph] -= 1
             if not self._to_come[graph]:
-                self._read.pop(graph, None)
+                self._loaded.pop(graph, None)
                 self._held.pop(graph, None)

@@ -39,10 +39,10 @@ class Claim(NamedTuple):
     evidence: tuple[Placed | Program | str, ...]
 
 
-GUIDE = "scenarios/test_using_gpus_guide.py::"
-PROCESS = "memory/test_process_state.py::"
-BFC = "memory/test_bfc_allocator.py::"
-TOY = "placer/test_toy_placements.py::"
+GUIDE = "test_using_gpus_guide.py::"
+PROCESS = "test_process_state.py::"
+BFC = "test_bfc_allocator.py::"
+TOY = "test_toy_placements.py::"
 ON_GPU = Placed("guide: product", {"a": "GPU:0", "b": "GPU:0", "m": "GPU:0"})
 MISSING = Placed(
     "request /gpu:7", "Cannot assign a device for operation n: {{node n}} was explicitly assigned"
@@ -57,14 +57,14 @@ IDENTITY_2_21 = (
     Placed("identity with two consumers", {"p": "CPU:0", "i": "GPU:0"}, releases=("2.21",)),
     Placed("identity with a control input", {"p": "CPU:0", "i": "GPU:0"}, releases=("2.21",)),
 )
-LOG = ("session/test_logs_as_tensorflow.py::test_the_lines_and_their_order", Program("a graph that grows"))
-C_LOG = ("logs/test_tensorflow_logs.py::test_every_line_is_in_a_table",)
+LOG = ("test_logs_as_tensorflow.py::test_the_lines_and_their_order", Program("a graph that grows"))
+C_LOG = ("test_tensorflow_logs.py::test_every_line_is_in_a_table",)
 
 _TABLE: dict[str, list[tuple]] = {
     "01": [
         (
             "TensorFlow calls each of them a **device**",
-            "device/test_spec.py::test_answers_equal_those_of_tensorflow",
+            "test_spec.py::test_answers_equal_those_of_tensorflow",
         ),
         (
             "this process sees it as number 0, and TensorFlow turns it into",
@@ -73,14 +73,14 @@ _TABLE: dict[str, list[tuple]] = {
         ("In its answers TensorFlow always uses the full name.", Program("devices of a computer")),
         (
             "A device belongs to a task of a job",
-            "scenarios/test_cluster_scripts.py::test_both_releases_of_tensorflow_say_the_same",
+            "test_cluster_scripts.py::test_both_releases_of_tensorflow_say_the_same",
         ),
         ("`/cpu:0` is not the first *core*.", Program("devices of a computer")),
         ("If there are kernels for both, TensorFlow prefers the GPU.", ON_GPU),
         (
             "These are the kernels that TensorFlow 1.15 has for `MatMul`",
-            "kernels/test_registry.py::test_labels_choose_among_rows",
-            "oracle/test_extract_catalogue.py::test_extracting_again_gives_the_same_files",
+            "test_registry.py::test_labels_choose_among_rows",
+            "test_extract_catalogue.py::test_extracting_again_gives_the_same_files",
         ),
         ('"GPU first" is a fixed order of preference. TensorFlow 1 measures nothing', ON_GPU),
     ],
@@ -97,11 +97,11 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "The log lists the operations of the *graph*, not those that ran.",
-            "session/test_session.py::test_the_whole_graph_is_placed_even_where_the_fetch_does_not_need_it",
+            "test_session.py::test_the_whole_graph_is_placed_even_where_the_fetch_does_not_need_it",
         ),
         ("In TensorFlow the lines are not written by Python.", *C_LOG),
         ("With TensorFlow itself `%%capture` catches nothing", *C_LOG),
-        ("The second is from TensorFlow 1.15", "logs/test_log_samples.py::test_recorded"),
+        ("The second is from TensorFlow 1.15", "test_log_samples.py::test_recorded"),
         ("The third is from TensorFlow 2, where operations run one at a time", *C_LOG),
     ],
     "03": [
@@ -111,12 +111,12 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "both inputs have to be **copied** there first. TensorFlow does that by itself.",
-            "session/test_place.py::test_edges_know_types_shapes_and_bytes",
-            "tracing/test_run_metadata.py::test_partition_graphs",
+            "test_place.py::test_edges_know_types_shapes_and_bytes",
+            "test_run_metadata.py::test_partition_graphs",
         ),
         (
             "Moving *one* operation of a chain",
-            "cost/test_clock.py::test_copies_wait_for_kernels_before_them_and_for_links_that_they_share",
+            "test_clock.py::test_copies_wait_for_kernels_before_them_and_for_links_that_they_share",
         ),
     ],
     "04": [
@@ -179,7 +179,7 @@ _TABLE: dict[str, list[tuple]] = {
             "This environment variable belongs to CUDA, not to TensorFlow.",
             PROCESS + "test_visible_devices_are_read_when_devices_are_first_made",
         ),
-        ("`/gpu:0` is not a card.", "device/test_visible.py::test_what_a_process_sees"),
+        ("`/gpu:0` is not a card.", "test_visible.py::test_what_a_process_sees"),
         (
             "The second setting came too late",
             PROCESS + "test_later_changes_of_visible_devices_have_no_effect_and_are_told",
@@ -198,7 +198,7 @@ _TABLE: dict[str, list[tuple]] = {
         ("A session does not choose devices", Program("a session decides nothing")),
         (
             "Each session has its *own* values of the variables",
-            "session/test_session.py::test_sessions_on_one_graph_have_their_own_variables",
+            "test_session.py::test_sessions_on_one_graph_have_their_own_variables",
         ),
     ],
     "09": [
@@ -210,7 +210,7 @@ _TABLE: dict[str, list[tuple]] = {
         (
             "TensorFlow keeps `int32` in the CPU's memory",
             INT32,
-            "kernels/test_registry.py::test_int32_in_host_memory_moved_to_default_rows",
+            "test_registry.py::test_int32_in_host_memory_moved_to_default_rows",
         ),
         ("Three CPU devices are the same cores under three names", Program("devices of a computer")),
     ],
@@ -230,19 +230,19 @@ _TABLE: dict[str, list[tuple]] = {
     "11": [
         (
             "A copy **waits for the kernels that its GPU has queued before it**.",
-            "cost/test_clock.py::test_copies_wait_for_kernels_before_them_and_for_links_that_they_share",
+            "test_clock.py::test_copies_wait_for_kernels_before_them_and_for_links_that_they_share",
         ),
         (
             "The critical path shows what *depends* on what.",
-            "timelines/test_reader.py::test_the_critical_path_is_the_one_of_pictures",
+            "test_reader.py::test_the_critical_path_is_the_one_of_pictures",
         ),
         (
             "A TensorFlow program gives you the same picture from its `RunMetadata`",
-            "timelines/test_reader.py::test_steps_of_tensorflow",
+            "test_reader.py::test_steps_of_tensorflow",
         ),
         (
             "A control dependency between two GPUs is a signal",
-            "cost/test_clock.py::test_what_only_waits_for_another_device_gets_a_signal_without_bytes",
+            "test_clock.py::test_what_only_waits_for_another_device_gets_a_signal_without_bytes",
         ),
     ],
     "12": [
@@ -259,27 +259,27 @@ _TABLE: dict[str, list[tuple]] = {
     "13": [
         (
             "`enqueue` waits while it is full, `dequeue` waits while it is empty",
-            "ops/input/test_queues.py::test_a_step_waits_for_another_and_lets_others_run",
+            "test_queues.py::test_a_step_waits_for_another_and_lets_others_run",
         ),
         (
             "a `Coordinator` stops them",
-            "ops/input/test_queue_runner.py::test_asked_to_stop_a_runner_stops_though_it_waits",
+            "test_queue_runner.py::test_asked_to_stop_a_runner_stops_though_it_waits",
         ),
         (
             "goes where the queue is. The request yields, even without soft placement",
             Placed("read yields", {"v": "GPU:0", "r": "GPU:0"}),
-            "scenarios/test_scripts.py::test_devices_of_a_machine_with_gpus",
+            "test_scripts.py::test_devices_of_a_machine_with_gpus",
         ),
         (
             "More towers do not mean fewer bytes.",
-            "session/test_towers_of_one_queue.py::test_each_tower_computes_with_what_it_took",
+            "test_towers_of_one_queue.py::test_each_tower_computes_with_what_it_took",
         ),
         (
             "Every GPU has a copy of every variable, and the gradients of all replicas update each copy.",
-            "ops/test_strategies_as_tensorflow.py::test_as_tensorflow_builds_it",
+            "test_strategies_as_tensorflow.py::test_as_tensorflow_builds_it",
         ),
     ],
-    "14": [("A model divided by layers uses four GPUs", "notebooks/test_lessons.py::test_facts")],
+    "14": [("A model divided by layers uses four GPUs", "test_lessons.py::test_facts")],
     "15": [
         (
             "TensorFlow reports no error and no warning: the step only takes longer.",
@@ -287,61 +287,61 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "What a step **waits** for follows TensorFlow's executor",
-            "cost/test_clock.py::test_everything_runs_once_and_after_what_it_waits_for",
+            "test_clock.py::test_everything_runs_once_and_after_what_it_waits_for",
         ),
         (
             "is advice from the time of slow GPUs",
-            "advisor/test_towers.py::test_every_row_is_an_estimate_of_its_own_program",
+            "test_towers.py::test_every_row_is_an_estimate_of_its_own_program",
         ),
         (
             "A GPU that is busy for a fifth of the time",
-            "cost/test_estimate.py::test_towers_send_each_tensor_once_and_share_links",
+            "test_estimate.py::test_towers_send_each_tensor_once_and_share_links",
         ),
         (
             "are predicted within 7 %, and nine in ten within 26 %",
-            "notebooks/test_claims.py::test_errors_of_kernel_times_are_those_of_the_page",
+            "test_claims.py::test_errors_of_kernel_times_are_those_of_the_page",
         ),
-        ("is exact, to the byte", "cost/test_step_memory.py::test_the_predicted_peak_is_the_allocators"),
+        ("is exact, to the byte", "test_step_memory.py::test_the_predicted_peak_is_the_allocators"),
     ],
     "16": [
         ("TensorFlow's placement rules know nothing of costs", ON_GPU),
         ("That is TensorFlow's default: all on `GPU:0`", ON_GPU),
-        ("any TensorFlow places it", "oracle/test_against_tensorflow.py::test_random_graphs"),
+        ("any TensorFlow places it", "test_against_tensorflow.py::test_random_graphs"),
         ("TensorFlow's default runs out of memory", ON_GPU),
         (
             "A large gap does not mean that there is a better placement.",
-            "advisor/test_search.py::test_small_problems_are_split_best",
+            "test_search.py::test_small_problems_are_split_best",
         ),
         (
             "**The placement** is TensorFlow's own, node by node.",
-            "oracle/test_against_tensorflow.py::test_random_graphs",
+            "test_against_tensorflow.py::test_random_graphs",
         ),
     ],
     "17": [
         (
             "`server.target` is not the address of a master",
-            "clusters/test_sessions.py::test_variables_outlive_sessions_and_all_masters_see_them",
+            "test_sessions.py::test_variables_outlive_sessions_and_all_masters_see_them",
         ),
         (
             "TensorFlow cuts an edge between two tasks",
-            "clusters/test_traces.py::test_sends_and_receives_are_in_the_lists_of_both_tasks",
+            "test_traces.py::test_sends_and_receives_are_in_the_lists_of_both_tasks",
         ),
         (
             "constants are sent like everything else",
-            "clusters/test_dividing.py::test_tasks_send_what_the_placement_copies",
+            "test_dividing.py::test_tasks_send_what_the_placement_copies",
         ),
-        ("All 100 steps count", "clusters/test_training.py::test_asynchronous_training_counts_every_step"),
+        ("All 100 steps count", "test_training.py::test_asynchronous_training_counts_every_step"),
         (
             "The workers computed ten gradients and took five steps.",
-            "clusters/test_training.py::test_synchronous_training_takes_the_mean_of_all_workers",
+            "test_training.py::test_synchronous_training_takes_the_mean_of_all_workers",
         ),
         (
             "A session does not simply go on without a task that failed",
-            "clusters/test_sessions.py::test_device_filters",
+            "test_sessions.py::test_device_filters",
         ),
         (
             "with a `checkpoint_dir`, `MonitoredTrainingSession` restores it by itself",
-            "clusters/test_training.py::test_the_chief_goes_on_from_its_checkpoint_when_a_parameter_server_is_back",
+            "test_training.py::test_the_chief_goes_on_from_its_checkpoint_when_a_parameter_server_is_back",
         ),
         ("What does TensorFlow say?", MISSING),
     ],
@@ -350,7 +350,7 @@ _TABLE: dict[str, list[tuple]] = {
         ("TensorFlow writes them when it places the function, which is once", *C_LOG),
         (
             "Up to 2.21, that function does not reach ops that run eagerly once one has run",
-            "logs/test_capture.py::test_a_context_that_has_run_ops_is_told_too",
+            "test_capture.py::test_a_context_that_has_run_ops_is_told_too",
         ),
     ],
     "20": [
@@ -361,9 +361,9 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "TensorFlow 1.4 used slightly different words",
-            "why/test_placement_log.py::test_lines_of_each_release",
+            "test_placement_log.py::test_lines_of_each_release",
         ),
-        ("TensorFlow does that by itself.", "tracing/test_run_metadata.py::test_partition_graphs"),
+        ("TensorFlow does that by itself.", "test_run_metadata.py::test_partition_graphs"),
         (
             "TensorFlow reserves nearly all the memory of every GPU it sees",
             BFC + "test_without_growth_the_first_allocation_takes_everything",
@@ -377,16 +377,16 @@ _TABLE: dict[str, list[tuple]] = {
             "As the guide of release 1.4 quotes it",
             GUIDE + "test_a_device_that_does_not_exist_as_the_guide_says_it",
         ),
-        ("The log of 1.4 has no types.", "why/test_placement_log.py::test_lines_of_each_release"),
+        ("The log of 1.4 has no types.", "test_placement_log.py::test_lines_of_each_release"),
     ],
     "21": [
         (
             "They are the rules of TensorFlow 1.15.",
-            "placer/test_recorded_placements.py::test_as_tensorflow_places_it",
+            "test_recorded_placements.py::test_as_tensorflow_places_it",
         ),
         (
             "it inlines the functions that the graph calls",
-            "placer/lowering/test_calls.py::test_as_tensorflow_places_it",
+            "test_calls.py::test_as_tensorflow_places_it",
         ),
         (
             "The placer joins operations that must share a device into **groups**",
@@ -394,7 +394,7 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "The placer visits the operations in graph order.",
-            "placer/test_placement_graph.py::test_the_smallest_ready_node_is_visited_next",
+            "test_placement_graph.py::test_the_smallest_ready_node_is_visited_next",
         ),
         ("it takes the devices for which the whole group has a **kernel**", INT32),
         (
@@ -411,8 +411,8 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "`MatMul` has no GPU kernel for integers",
-            "kernels/test_registry.py::test_known_rows",
-            "notebooks/test_claims.py::test_kernels_of_matmul",
+            "test_registry.py::test_known_rows",
+            "test_claims.py::test_kernels_of_matmul",
         ),
         (
             "Its two consumers are on different devices, so it cannot follow them",
@@ -430,11 +430,11 @@ _TABLE: dict[str, list[tuple]] = {
         ("TensorFlow measures nothing and does not balance load", ON_GPU),
         (
             "TensorFlow merges nested `tf.device` blocks part by part",
-            "graph/test_scopes.py::test_what_a_block_asks_for",
-            "device/test_spec.py::test_answers_equal_those_of_tensorflow",
+            "test_scopes.py::test_what_a_block_asks_for",
+            "test_spec.py::test_answers_equal_those_of_tensorflow",
         ),
         ('A missing part, or `*`, means "any".', Placed("request /device:GPU:*", {"n": "GPU:0"})),
-        ("`tf.device(None)` clears", "graph/test_scopes.py::test_what_a_block_asks_for"),
+        ("`tf.device(None)` clears", "test_scopes.py::test_what_a_block_asks_for"),
         ("A request for a device that does not exist is an error", MISSING, INT32),
         ("After an error, no operation has a device.", MISSING),
         (
@@ -506,7 +506,7 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "writes the name of another operation into the graph",
-            "graph/test_scopes.py::test_the_colocations_asked_for_and_their_lines",
+            "test_scopes.py::test_the_colocations_asked_for_and_their_lines",
         ),
         (
             "The placer puts both into one group.",
@@ -514,7 +514,7 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "Gradients and optimizers use this a lot.",
-            "ops/test_graphs_as_tensorflow.py::test_nodes_are_those_of_tensorflow",
+            "test_graphs_as_tensorflow.py::test_nodes_are_those_of_tensorflow",
         ),
         ("Unlike on an edge, no request yields here", Placed("colocation clash", "Cannot colocate nodes")),
         (
@@ -536,7 +536,7 @@ _TABLE: dict[str, list[tuple]] = {
             "Random numbers are no generators",
             Placed("random numbers do not follow", {"u": "GPU:0", "n": "GPU:1"}),
         ),
-        ("The placer visits generators last.", "why/test_placement_log.py::test_order_of_lines"),
+        ("The placer visits generators last.", "test_placement_log.py::test_order_of_lines"),
         (
             "If all edges out of a generator, control edges included",
             Placed("control edge counts", {"a": "GPU:0", "n": "CPU:0", "o": "GPU:0"}),
@@ -561,16 +561,16 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "it inlines `While`, `If` and `Case` where the node has the attribute",
-            "placer/lowering/test_rewrite.py::test_as_tensorflow_places_it",
-            "notebooks/test_claims.py::test_flow_without_the_attribute_is_left_alone",
+            "test_rewrite.py::test_as_tensorflow_places_it",
+            "test_claims.py::test_flow_without_the_attribute_is_left_alone",
         ),
         (
             "It replaces `AccumulateNV2` and `ParallelConcat`",
-            "placer/lowering/test_rewrite.py::test_as_tensorflow_places_it",
+            "test_rewrite.py::test_as_tensorflow_places_it",
         ),
         (
             "build `Switch`, `Merge` and `Enter` nodes themselves",
-            "ops/test_graphs_as_tensorflow.py::test_nodes_are_those_of_tensorflow",
+            "test_graphs_as_tensorflow.py::test_nodes_are_those_of_tensorflow",
         ),
         ("A session places its graph at the first `run`", *LOG),
         (
@@ -578,27 +578,27 @@ _TABLE: dict[str, list[tuple]] = {
             Program("a graph that grows"),
         ),
         ("`x` follows its only consumer to the CPU", Program("a graph that grows")),
-        ("TensorFlow 1.15 registers 1,400 op types", "notebooks/test_claims.py::test_kernel_counts"),
+        ("TensorFlow 1.15 registers 1,400 op types", "test_claims.py::test_kernel_counts"),
         (
             "For integers or `bool`, 249 op types have a GPU kernel in 1.15, and 296 in 2.21.",
-            "notebooks/test_claims.py::test_kernel_counts",
+            "test_claims.py::test_kernel_counts",
         ),
         ("An `Identity` without a request goes where its **input** is", *IDENTITY_2_21),
         ("In 1.15 it goes to the GPU.", IDENTITY_1_15),
         (
             "An edge that carries a dataset ties its two ends",
-            "placer/test_host_data.py::test_a_control_edge_is_enough_for_what_passes_variants_on",
-            "placer/test_recorded_placements.py::test_as_tensorflow_places_it",
+            "test_host_data.py::test_a_control_edge_is_enough_for_what_passes_variants_on",
+            "test_recorded_placements.py::test_as_tensorflow_places_it",
         ),
         ("1.15 does. 2.21 keeps the identity where its input is", IDENTITY_1_15, *IDENTITY_2_21),
     ],
     "22": [
         (
             "extracted from TensorFlow's binaries",
-            "oracle/test_extract_catalogue.py::test_extracting_again_gives_the_same_files",
+            "test_extract_catalogue.py::test_extracting_again_gives_the_same_files",
         ),
         ("belongs to an allocator that works like TensorFlow's", BFC + "test_regions_are_not_joined"),
-        ("in TensorFlow's own message, `StepStats`", "tracing/test_step_stats.py::test_nodes_by_device"),
+        ("in TensorFlow's own message, `StepStats`", "test_step_stats.py::test_nodes_by_device"),
     ],
 }
 CLAIMS = [Claim(lesson, says, tuple(evidence)) for lesson, rows in _TABLE.items() for says, *evidence in rows]

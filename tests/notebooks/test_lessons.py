@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 from tests.notebooks.notebook_runs import ANSWER, LESSONS, ROOT, SEQUELS, code_cell, pictures, texts
+from tests.project.test_layers import LAYERS
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 pytestmark = pytest.mark.notebook
@@ -74,6 +75,15 @@ def test_form_of_a_lesson(path):
     assert count == len(answers) == questions.count("<details>") == questions.count("</details>") >= 3
     assert all(answer["text"] for answer in answers)
     assert "Often misunderstood" in markdown(notebook)
+
+
+def test_the_table_of_packages_has_all_that_there_are():
+    rows = re.findall(r"^\| (`[^|]*) \|", markdown(read("22")), re.MULTILINE)
+    listed = re.findall(r"`(\w+)`", " ".join(rows))
+    layers = {name.partition(".")[0] for name in LAYERS}
+    folders = {path.parent.name for path in (ROOT / "gpuplace").glob("*/__init__.py")}
+    assert len(set(listed)) == len(listed)
+    assert layers & (folders | {"web"}) <= set(listed) <= layers
 
 
 def stays(node: str, op_type: str, device: str) -> str:

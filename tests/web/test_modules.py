@@ -15,8 +15,8 @@ FIRST = (
     "gpuplace/widgets/panel_view.js",
     "gpuplace/widgets/table_view.js",
     "gpuplace/widgets/timeline_view.js",
-    "gpuplace/views/page/placement.js",
-    "gpuplace/views/page/timeline.js",
+    "gpuplace/page/placement.js",
+    "gpuplace/page/timeline.js",
 )
 
 
@@ -41,7 +41,7 @@ def test_every_import_is_there(name):
 def test_every_module_is_used():
     used = {name for first in FIRST for name in modules(first)} | {
         "gpuplace/widgets/load.js",
-        "gpuplace/views/page/unpack.js",
+        "gpuplace/page/unpack.js",
     }
     assert used - {"gpuplace/rules.js"} == set(NAMES)
 

@@ -29,7 +29,7 @@ __all__ = ["FRAME_PX", "framed_page", "packed_page", "template_page", "unpacked"
 
 FRAME_PX = 640
 """Height of the frame in CSS pixels."""
-_START = "gpuplace/views/page/placement.js"
+_START = "gpuplace/page/placement.js"
 _MARK = "@modules@"
 _PACKED = re.compile(r'<script type="text/plain" id="packed">([A-Za-z0-9+/=]*)</script>')
 
@@ -46,7 +46,7 @@ def packed_page(page: str) -> str:
     return (
         '<!DOCTYPE html><meta charset="utf-8">'
         f'<script type="text/plain" id="packed">{packed}</script>'
-        f"<script>{module_text('gpuplace/views/page/unpack.js')}</script>"
+        f"<script>{module_text('gpuplace/page/unpack.js')}</script>"
     )
 
 

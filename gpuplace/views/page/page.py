@@ -106,7 +106,7 @@ def page_html(
 <h2 class="gp-unseen" id="tables-title">Tables</h2>
 </section>
 <noscript>{_without_scripts(placement)}</noscript>"""
-    return _document(title, told, data["settings"], body, data, "gpuplace/views/page/placement.js", bodies)
+    return _document(title, told, data["settings"], body, data, "gpuplace/page/placement.js", bodies)
 
 
 def timeline_page_html(
@@ -121,7 +121,7 @@ def timeline_page_html(
     """
     data = {"step": timeline_page(timeline).as_json()}
     section = _timeline_section(timeline)
-    return _document(title, "", settings, section, data, "gpuplace/views/page/timeline.js")
+    return _document(title, "", settings, section, data, "gpuplace/page/timeline.js")
 
 
 def _refused_section(errors: Sequence[BaseException]) -> str:

@@ -17,7 +17,7 @@ import {
   stripOf,
   trains,
   unmet,
-} from "gpuplace/views/page/columns.js";
+} from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
 
 const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALIKE } = RULES.folding;

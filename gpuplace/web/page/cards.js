@@ -18,8 +18,8 @@ import {
   sourceOf,
   typeOf,
   unmet,
-} from "gpuplace/views/page/columns.js";
-import { fullNameOf } from "gpuplace/views/page/words.js";
+} from "gpuplace/page/columns.js";
+import { fullNameOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, words } from "gpuplace/text.js";
 

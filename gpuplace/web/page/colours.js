@@ -1,6 +1,6 @@
 // What colours mean: the assigned device, or another column of DATA.colours.
 
-import { children, DATA, deviceOf, direct, lookOf, stripOf } from "gpuplace/views/page/columns.js";
+import { children, DATA, deviceOf, direct, lookOf, stripOf } from "gpuplace/page/columns.js";
 import { bytesText, grouped, shortened, timeText } from "gpuplace/text.js";
 
 /** Colours other than those of the assigned devices: a column of DATA.colours, or null. */

@@ -1,6 +1,6 @@
 // What the page's data mean: the columns of gpuplace/views/page/data.py, and what follows from them.
 
-import { DATA } from "gpuplace/views/page/data.js";
+import { DATA } from "gpuplace/page/data.js";
 import { RULES } from "gpuplace/rules.js";
 
 export { DATA };

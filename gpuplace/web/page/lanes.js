@@ -1,11 +1,11 @@
 // The page's picture by device: boxes taken apart by the devices of their nodes, as gpuplace/views/picture/lanes.py does.
 
 import { lanesPicture } from "gpuplace/drawing/lanes.js";
-import { boxesOf, linksOf, together } from "gpuplace/views/page/boxes.js";
-import { DATA, deviceOf, guilty, paths, requestOf, S, unmet } from "gpuplace/views/page/columns.js";
-import { nodesOf } from "gpuplace/views/page/colours.js";
-import { faceOf } from "gpuplace/views/page/picture.js";
-import { linkLook } from "gpuplace/views/page/words.js";
+import { boxesOf, linksOf, together } from "gpuplace/page/boxes.js";
+import { DATA, deviceOf, guilty, paths, requestOf, S, unmet } from "gpuplace/page/columns.js";
+import { nodesOf } from "gpuplace/page/colours.js";
+import { faceOf } from "gpuplace/page/picture.js";
+import { linkLook } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, shortened, words } from "gpuplace/text.js";
 

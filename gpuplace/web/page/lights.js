@@ -1,6 +1,6 @@
 // What is lit while the rest is dimmed, as gpuplace/views/picture/lighting.py and tables/dependency_trace.py decide it.
 
-import { COUNT, DATA, E, incoming, N, nameOf, outgoing } from "gpuplace/views/page/columns.js";
+import { COUNT, DATA, E, incoming, N, nameOf, outgoing } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, filled, grouped, searcher, shortened, sizesText } from "gpuplace/text.js";
 

@@ -1,7 +1,7 @@
 // Lines of the page's picture: what several links go along is one.
 
-import { together } from "gpuplace/views/page/boxes.js";
-import { linkLook } from "gpuplace/views/page/words.js";
+import { together } from "gpuplace/page/boxes.js";
+import { linkLook } from "gpuplace/page/words.js";
 import { labelled, wireOf } from "gpuplace/drawing/wires.js";
 
 /**

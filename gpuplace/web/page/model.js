@@ -1,7 +1,7 @@
 // What the picture's view asks of Python in a notebook, answered here: the same traits and messages.
 
-import { boxCard, cardOf } from "gpuplace/views/page/cards.js";
-import { colour, setColour } from "gpuplace/views/page/colours.js";
+import { boxCard, cardOf } from "gpuplace/page/cards.js";
+import { colour, setColour } from "gpuplace/page/colours.js";
 import {
   callsOf,
   children,
@@ -15,11 +15,11 @@ import {
   nodeAt,
   S,
   unmet,
-} from "gpuplace/views/page/columns.js";
-import { lightChoices, litBoxes, litBy } from "gpuplace/views/page/lights.js";
-import { hasBody, open, trail } from "gpuplace/views/page/data.js";
-import { lanesDrawing } from "gpuplace/views/page/lanes.js";
-import { drawing } from "gpuplace/views/page/picture.js";
+} from "gpuplace/page/columns.js";
+import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
+import { hasBody, open, trail } from "gpuplace/page/data.js";
+import { lanesDrawing } from "gpuplace/page/lanes.js";
+import { drawing } from "gpuplace/page/picture.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, searcher, words } from "gpuplace/text.js";
 

@@ -3,11 +3,11 @@
 
 import { BAR, faceSvg, sizeOf } from "gpuplace/drawing/faces.js";
 import { place } from "gpuplace/drawing/layout.js";
-import { boxesOf, linksOf } from "gpuplace/views/page/boxes.js";
-import { stripsOf, tintOf } from "gpuplace/views/page/colours.js";
-import { added, children, direct, inside, lookOf, paths, S } from "gpuplace/views/page/columns.js";
-import { wiresOf } from "gpuplace/views/page/lines.js";
-import { linesOf, tipOf } from "gpuplace/views/page/words.js";
+import { boxesOf, linksOf } from "gpuplace/page/boxes.js";
+import { stripsOf, tintOf } from "gpuplace/page/colours.js";
+import { added, children, direct, inside, lookOf, paths, S } from "gpuplace/page/columns.js";
+import { wiresOf } from "gpuplace/page/lines.js";
+import { linesOf, tipOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { escaped, rounded, widthOf } from "gpuplace/drawing/svg.js";
 import { counted, once, shortened, words } from "gpuplace/text.js";

@@ -2,13 +2,13 @@
 
 import view from "gpuplace/widgets/graph_view.js";
 import { download, element } from "gpuplace/dom.js";
-import { DATA, nameOf, nodeAt } from "gpuplace/views/page/columns.js";
-import { selected } from "gpuplace/views/page/data.js";
-import { Model } from "gpuplace/views/page/model.js";
-import { showBlocks, showStep } from "gpuplace/views/page/step.js";
-import { showTables } from "gpuplace/views/page/tables.js";
-import { showTrail } from "gpuplace/views/page/trail.js";
-import { keepInAddress, showView, viewIn, viewOf } from "gpuplace/views/page/views.js";
+import { DATA, nameOf, nodeAt } from "gpuplace/page/columns.js";
+import { selected } from "gpuplace/page/data.js";
+import { Model } from "gpuplace/page/model.js";
+import { showBlocks, showStep } from "gpuplace/page/step.js";
+import { showTables } from "gpuplace/page/tables.js";
+import { showTrail } from "gpuplace/page/trail.js";
+import { keepInAddress, showView, viewIn, viewOf } from "gpuplace/page/views.js";
 import { ownKeys } from "gpuplace/widgets/keys.js";
 
 const model = new Model();

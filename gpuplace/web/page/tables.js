@@ -1,8 +1,8 @@
 // The tables of the report page, in tabs: nodes, copies, moves, causes, groups, devices, errors and the log.
 
 import { element } from "gpuplace/dom.js";
-import { bigTable, drawAll } from "gpuplace/views/page/big_table.js";
-import { valueText } from "gpuplace/views/page/colours.js";
+import { bigTable, drawAll } from "gpuplace/page/big_table.js";
+import { valueText } from "gpuplace/page/colours.js";
 import {
   COUNT,
   DATA,
@@ -16,7 +16,7 @@ import {
   sourceOf,
   typeOf,
   unmet,
-} from "gpuplace/views/page/columns.js";
+} from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, sizeText, words } from "gpuplace/text.js";
 

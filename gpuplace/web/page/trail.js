@@ -1,7 +1,7 @@
 // Where a function's body was opened from, and the heading of what is shown.
 
 import { element } from "gpuplace/dom.js";
-import { DATA, open, trail } from "gpuplace/views/page/data.js";
+import { DATA, open, trail } from "gpuplace/page/data.js";
 
 /** A way back above the picture of a function's body, whose summary and settings take the place of the graph's. */
 export function showTrail(graph) {

@@ -1,10 +1,10 @@
 // What is seen of a page, to be kept in its address or in a file and seen again: scopes and bundles that are open,
 // colours, what is lit and selected, and whether it is by device. Names of scopes are paths, so that a view fits a page made anew.
 
-import { setColour } from "gpuplace/views/page/colours.js";
-import { DATA, keys, nodeAt } from "gpuplace/views/page/columns.js";
-import { addressOf, trail } from "gpuplace/views/page/data.js";
-import { lightChoices } from "gpuplace/views/page/lights.js";
+import { setColour } from "gpuplace/page/colours.js";
+import { DATA, keys, nodeAt } from "gpuplace/page/columns.js";
+import { addressOf, trail } from "gpuplace/page/data.js";
+import { lightChoices } from "gpuplace/page/lights.js";
 
 const KIND = "page";
 const MOST = 6000; // characters of an address; a longer view is kept without its open scopes

@@ -1,7 +1,7 @@
 // What boxes and lines of the page's picture say, as gpuplace/views/picture/sheet.py does.
 
 import { BAR } from "gpuplace/drawing/faces.js";
-import { colour, nodesOf, saidOf, stripsOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/views/page/colours.js";
+import { colour, nodesOf, saidOf, stripsOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
 import {
   added,
   DATA,
@@ -15,7 +15,7 @@ import {
   S,
   typeOf,
   unmet,
-} from "gpuplace/views/page/columns.js";
+} from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
 import { bytesText, counted, grouped, percentText, shortened, sizesText, timeText, words } from "gpuplace/text.js";
 

@@ -56,7 +56,7 @@ from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.release import get_release, set_release
 from gpuplace.shapes import Dimension, TensorShape, dimension_at_index, dimension_value
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
@@ -224,7 +224,6 @@ if TYPE_CHECKING:
     from gpuplace.api.nets import layers, nn
     from gpuplace.api.tools import (
         capture_log,
-        compare,
         explore,
         load_ipython_extension,
         parse_log,
@@ -261,6 +260,7 @@ if TYPE_CHECKING:
     )
     from gpuplace.ops import losses
     from gpuplace.ops.gradients.slices_spec import *
+    from gpuplace.ops.gradients.tape import GradientTape
     from gpuplace.ops.sparse.sparse_spec import (
         SparseTensorSpec,
         deserialize_many_sparse,
@@ -287,7 +287,6 @@ if TYPE_CHECKING:
     from gpuplace.tf1.flow.tensor_array_spec import *
     from gpuplace.tf1.functions.def_function import function as function
     from gpuplace.tf1.gradients.hessians import hessians
-    from gpuplace.tf1.gradients.tape import GradientTape
     from gpuplace.tf1.image.volume_patches import extract_volume_patches
     from gpuplace.tf1.input.accumulators import (
         ConditionalAccumulator,
@@ -320,6 +319,7 @@ if TYPE_CHECKING:
     from gpuplace.tf1.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
     from gpuplace.tf1.text.splitting import *
     from gpuplace.tf1.variables.template import make_template
+    from gpuplace.views.logs.run_comparison import compare
 else:
     _late_name = _lazy_names(
         __name__,
@@ -340,7 +340,7 @@ else:
             "gpuplace.tf1.api.testing": "test",
             "gpuplace.tf1.api.training": "data estimator lookup queue",
             "gpuplace.api.tools": """
-                capture_log compare explore load_ipython_extension parse_log timeline unload_ipython_extension
+                capture_log explore load_ipython_extension parse_log timeline unload_ipython_extension
             """,
             "gpuplace.api.training": "summary train",
             "gpuplace.clusters.dask_client": "cluster",
@@ -349,6 +349,7 @@ else:
             "gpuplace.cost.estimate": "estimate",
             "gpuplace.cost.step_estimate": "StepEstimate",
             "gpuplace.device.machine": "Machine",
+            "gpuplace.views.logs.run_comparison": "compare",
             "gpuplace.runtime.memory.process_state": "reset_runtime use_machine",
             "gpuplace.tf1.saving.wrapped_functions": "wrap_function",
             "gpuplace.ops": "losses",
@@ -369,7 +370,7 @@ else:
                 TensorSpec TypeSpec
             """,
             "gpuplace.tf1.gradients.hessians": "hessians",
-            "gpuplace.tf1.gradients.tape": "GradientTape",
+            "gpuplace.ops.gradients.tape": "GradientTape",
             "gpuplace.tf1.math.incomplete": "betainc igamma igammac polygamma zeta",
             "gpuplace.tf1.math.matrix_functions": "matrix_solve_ls matrix_square_root",
             "gpuplace.tf1.variables.template": "make_template",

@@ -1,4 +1,4 @@
-"""Arrays as TensorFlow prints them in messages.
+"""Formatting of arrays in TensorFlow's messages.
 
 >>> import numpy as np
 >>> summary(np.array([[1, 2], [3, 4]]), 3)
@@ -14,11 +14,11 @@ from typing import Any
 
 
 def summary(array: Any, entries: int) -> str:
-    """The first elements of an array, rows in brackets.
+    """Return the first elements of an array, with rows in brackets.
 
     Args:
-        array: of any dtype and shape.
-        entries: how many elements; all where negative.
+        array: array of any dtype and shape.
+        entries: number of elements; negative: all.
     """
     flat = array.reshape(-1).tolist()
     shown = flat if entries < 0 else flat[:entries]
@@ -41,14 +41,14 @@ def summary(array: Any, entries: int) -> str:
 
 
 def _shortest(value: float, dtype: Any) -> str:
-    """The value in as few digits as say which it is, of the two lengths that TensorFlow tries."""
+    """Format a value with the fewer digits that identify it, of the two precisions that TensorFlow tries."""
     short, long = ("%.15g", "%.17g") if dtype.itemsize == 8 else ("%.6g", "%.8g")
     text = short % value
     return text if dtype.type(float(text)) == dtype.type(value) or value != value else long % value
 
 
 def _rows(parts: list[str], shape: Sequence[int], axis: int, taken: int, pieces: list[str]) -> int:
-    """Appends rows in brackets, ``[1 2][3...]``, until ``parts`` are used up; returns how many are."""
+    """Append rows in brackets, ``[1 2][3...]``, until ``parts`` are used up; return the number of used parts."""
     for index in range(shape[axis]):
         if axis == len(shape) - 1:
             if taken == len(parts):

@@ -1,7 +1,7 @@
-"""The user's part of a stack: who called this package, and tracebacks without the package's own frames.
+"""The user's part of a call stack: the caller of this package, and tracebacks without the package's own frames.
 
-What goes wrong is the program's business, so an error shows the lines of the program and the sentence; what the package
-did in between is left out. ``GPUPLACE_FULL_TRACEBACKS=1`` keeps it, for work on the package itself.
+An error shows the lines of the program and the message, but not the frames of the package in between.
+``GPUPLACE_FULL_TRACEBACKS=1`` keeps these frames, for work on the package itself.
 
 >>> is_own("train.py"), is_own(__file__), is_own("<plan>")
 (False, True, True)
@@ -17,28 +17,28 @@ from pathlib import Path
 from types import TracebackType
 
 PACKAGE = str(Path(__file__).parent) + os.sep
-"""How the names of this package's files begin."""
+"""Common prefix of the paths of this package's files."""
 
 RUNNER = os.path.join(PACKAGE, "cli", "run_script.py")
-"""The module that runs a script in the place of Python: a program begins below its frame."""
+"""Module that runs a script in the place of Python; the program's frames are below its frame."""
 
 PLAN_FILE = "<plan>"
-"""File name of the code that is generated for a step."""
+"""File name of the code generated for a step."""
 
 ENVIRONMENT_VARIABLE = "GPUPLACE_FULL_TRACEBACKS"
 
 
 def is_own(filename: str) -> bool:
-    """Whether code of this name is this package's."""
+    """Return whether a file name belongs to this package's code."""
     return filename.startswith(PACKAGE) or filename == PLAN_FILE
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warns with the line of the program that called into this package.
+    """Issue a warning that points to the program's line that called into this package.
 
     Args:
-        message: the warning.
-        category: its class.
+        message: text of the warning.
+        category: class of the warning.
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and is_own(frame.f_code.co_filename):
@@ -47,9 +47,9 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def is_of_signal_handler(error: BaseException) -> bool:
-    """Whether a signal handler of the program raised an exception: it is not about what the handler interrupted.
+    """Return whether a signal handler of the program raised an exception.
 
-    Python calls a handler with the frame that it interrupts, which is thus the caller's own frame.
+    Python calls a handler with the interrupted frame, which is therefore the caller of the handler's frame.
     """
     trace = error.__traceback__
     while trace is not None:
@@ -66,32 +66,32 @@ def is_of_signal_handler(error: BaseException) -> bool:
 
 
 def raise_of_signal_handler(error: BaseException) -> None:
-    """Raises an exception again if a signal handler of the program raised it."""
+    """Raise an exception again if a signal handler of the program raised it."""
     if is_of_signal_handler(error):
         raise error
 
 
 def outer_frames(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of this package."""
+    """Return a traceback without the frames of this package."""
     kept = []
     while trace is not None:
         if not is_own(trace.tb_frame.f_code.co_filename):
             kept.append(trace)
         trace = trace.tb_next
-    found = None
-    for one in reversed(kept):
-        found = TracebackType(found, one.tb_frame, one.tb_lasti, one.tb_lineno)
-    return found
+    outer = None
+    for entry in reversed(kept):
+        outer = TracebackType(outer, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return outer
 
 
 def hide_own_frames(error: BaseException) -> None:
-    """Takes this package's frames out of the traceback of an error that is about to be raised again by ``raise``.
+    """Remove this package's frames from the traceback of an error that is about to be raised again by ``raise``.
 
-    Its cause keeps the program's frames, such as those of a function given to ``tf.py_func``; one without any gives way
-    to its own.
+    The cause keeps the program's frames, such as those of a function passed to ``tf.py_func``; a cause without such
+    frames is replaced by its own cause.
 
     Args:
-        error: what was caught.
+        error: caught exception.
     """
     if os.environ.get(ENVIRONMENT_VARIABLE, "") not in ("", "0"):
         return
@@ -108,10 +108,10 @@ def hide_own_frames(error: BaseException) -> None:
 
 
 class OwnFramesHidden:
-    """A block out of which errors of some classes come without this package's frames.
+    """A context manager that removes this package's frames from errors of some classes.
 
     Args:
-        kinds: the classes.
+        kinds: exception classes.
     """
 
     def __init__(self, *kinds: type[BaseException]) -> None:

@@ -1,10 +1,10 @@
-r"""The way up from a class to a layer above it that shows or writes it, and texts as a terminal may have them.
+r"""Late imports of functions in higher layers, and texts that are safe to print on a terminal.
 
-Imports point downwards, and a graph cannot import what writes GraphDefs, nor a placement what draws it. So
-``placement.picture()`` names the function that draws, and `above` loads it; ``import gpuplace`` loads neither protobuf
-nor a notebook library. All these ways are listed in ``tests/project/test_layers.py``.
+Imports point downwards: a graph cannot import the code that writes GraphDefs, nor a placement the code that draws it.
+Therefore ``placement.picture()`` names the drawing function, and `above` loads it; ``import gpuplace`` loads neither
+protobuf nor a notebook library. All such imports are listed in ``tests/project/test_layers.py``.
 
-Names and values in files may be anything, also what a terminal would obey; `safe_text` writes that out.
+Names and values in files may contain terminal control sequences; `safe_text` escapes them.
 
 >>> print(safe_text("a\x1b]0;title\x07"))
 a\x1b]0;title\x07
@@ -21,22 +21,22 @@ from typing import Any
 _OBEYED = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ud800-\\udfff]"
 )
-"""Control characters but line breaks and tabs, marks of direction, and halves of characters."""
+"""Control characters except line breaks and tabs, direction marks, and surrogates."""
 
 
 def safe_text(text: str) -> str:
-    r"""A text of lines in which nothing moves the cursor, colours, renames, or hides what stands there.
+    r"""Escape the characters of a text that move the cursor, change colours or titles, or hide text.
 
     >>> safe_text("line 1\n\tline 2\r\x1b[2J")
     'line 1\n\tline 2\\r\\x1b[2J'
     """
     if text.isprintable():
         return text
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def with_safe_text(method: Callable[[Any], str]) -> Callable[[Any], str]:
-    """A decorator for ``__str__`` and the like: what it returns is `safe_text`."""
+    """Decorate ``__str__`` and similar methods so that they return `safe_text`."""
 
     @wraps(method)
     def shown(self: Any) -> str:
@@ -46,19 +46,19 @@ def with_safe_text(method: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 def above(module: str, name: str) -> Callable[..., Any]:
-    """A function of a layer above, loaded now.
+    """Import a function of a higher layer.
 
     Args:
-        module: its module, in full.
-        name: its name there.
+        module: full name of its module.
+        name: name of the function.
     """
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 def notebook_view(
     self: object, include: Collection[str] | None = None, exclude: Collection[str] | None = None
 ) -> dict[str, str] | None:
-    """HTML and text of an object, as IPython asks for them: a class says ``_repr_mimebundle_ = notebook_view``."""
+    """Return HTML and text of an object for IPython; a class sets ``_repr_mimebundle_ = notebook_view``."""
     bundle: dict[str, str] | None = above("gpuplace.jupyter.reprs", "mimebundle")(self, include, exclude)
     return bundle

@@ -1,7 +1,7 @@
-"""TensorFlow's error family, with facts and advice under the sentence.
+"""TensorFlow's error classes, extended by facts and a hint below the message.
 
-Every error that a graph, a placement or a step can cause is an ``OpError``. ``message`` is TensorFlow's own
-sentence, so that it can be searched for; ``facts`` and ``hint`` add what TensorFlow leaves out.
+Every error of a graph, a placement or a step is an ``OpError``. ``message`` is TensorFlow's own text, so that it can be
+searched for; ``facts`` and ``hint`` add what TensorFlow omits.
 
 >>> raise InvalidArgumentError(
 ...     None, None, "Cannot assign a device", facts={"requested by": "train.py:14"}, hint="soft placement"
@@ -83,15 +83,15 @@ UNAUTHENTICATED = 16
 
 
 _TAG = re.compile(r"\{\{(?:colocation_)?node ([^}]+)\}\}(?=(\w?))|\{\{function_node ([^}]+)\}\}")
-"""How the runtime names a node, or a function, for the client to put the program's line there."""
+"""Tag of a node or function in a runtime message, which the client replaces by the program's line."""
 
 
 class InaccessibleTensorError(ValueError):
-    """A tensor of a function is used outside of it, without being given out."""
+    """A tensor of a function is used outside the function without being returned by it."""
 
 
 class OperatorNotAllowedInGraphError(TypeError):
-    """Python asks for the value of a tensor while the graph is built: whether it is true, or what is in it."""
+    """Python requests the truth value or the elements of a tensor while the graph is built."""
 
 
 class OpError(Exception):
@@ -99,11 +99,11 @@ class OpError(Exception):
 
     Args:
         node_def: the ``NodeDef`` that failed, or None.
-        op: the ``Operation`` that failed, or None if it is not known (for example a copy).
-        message: TensorFlow's sentence.
+        op: the ``Operation`` that failed, or None if unknown (for example a copy).
+        message: TensorFlow's message.
         error_code: one of the codes of this module, 1 to 16.
-        facts: label to text, shown below the sentence; None: none.
-        hint: what to try, shown last; None: nothing.
+        facts: label -> text, shown below the message; None: no facts.
+        hint: what to do, shown last; None: no hint.
     """
 
     def __init__(
@@ -128,12 +128,12 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """TensorFlow's sentence, without facts and hint."""
+        """TensorFlow's message, without facts and hint."""
         return self._message
 
     @property
     def sentence(self) -> str:
-        """`message` as it is shown: ``node x (defined at train.py:14)`` in place of the runtime's ``{{node x}}``."""
+        """`message` as shown, with ``node x (defined at train.py:14)`` instead of the tag ``{{node x}}``."""
         return _TAG.sub(self._named, self._message)
 
     def _named(self, tag: re.Match[str]) -> str:
@@ -166,10 +166,10 @@ class OpError(Exception):
         return f"{type(self).__name__}({str(self)!r})"
 
     def with_facts(self, sentence: str) -> str:
-        """A sentence, then the facts and what to try.
+        """Return a message followed by the facts and the hint.
 
         Args:
-            sentence: `sentence`, or `message` as the runtime writes it.
+            sentence: `sentence`, or `message` with the runtime's tags.
         """
         rows = dict(self.facts)
         if self.hint:
@@ -189,7 +189,7 @@ class OpError(Exception):
 
 
 def _rebuild(cls: type[OpError], message: str, code: int, facts: dict[str, str], hint: str | None) -> OpError:
-    """Unpickles an error; node and operation stay in the process that raised it."""
+    """Unpickle an error; node and operation stay in the process that raised it."""
     if cls is OpError:
         return OpError(None, None, message, code, facts=facts, hint=hint)
     error: OpError = cls.of(message, facts=facts, hint=hint)  # type: ignore[attr-defined]
@@ -198,19 +198,19 @@ def _rebuild(cls: type[OpError], message: str, code: int, facts: dict[str, str],
 
 
 def tagged_nodes(message: str) -> list[str]:
-    """The nodes that a message names for the client to say where they were made, each once.
+    """Return the distinct nodes that a message tags for the client to add their definition.
 
     >>> tagged_nodes("{{node a}} was colocated with {{colocation_node b}}")
     ['a', 'b']
 
     Args:
-        message: as the runtime writes it.
+        message: message with the runtime's tags.
     """
-    return list(dict.fromkeys(found[1] for found in _TAG.finditer(message) if found[1]))
+    return list(dict.fromkeys(tag[1] for tag in _TAG.finditer(message) if tag[1]))
 
 
 class _CodedError(OpError):
-    """An ``OpError`` whose class says its code."""
+    """An ``OpError`` whose class determines its code."""
 
     code = UNKNOWN
 
@@ -223,14 +223,14 @@ class _CodedError(OpError):
         facts: Mapping[str, str] | None = None,
         hint: str | None = None,
     ) -> None:
-        """Makes the error; arguments as of ``OpError``, but the code.
+        """Create the error; arguments as for ``OpError``, without the code.
 
         Args:
             node_def: the ``NodeDef`` that failed, or None.
             op: the ``Operation`` that failed, or None.
-            message: TensorFlow's sentence.
-            facts: label to text, shown below the sentence; None: none.
-            hint: what to try, shown last; None: nothing.
+            message: TensorFlow's message.
+            facts: label -> text, shown below the message; None: no facts.
+            hint: what to do, shown last; None: no hint.
         """
         super().__init__(node_def, op, message, self.code, facts=facts, hint=hint)
 
@@ -238,13 +238,13 @@ class _CodedError(OpError):
     def of(
         cls, message: str, *, op: Any = None, facts: Mapping[str, str] | None = None, hint: str | None = None
     ) -> Self:
-        """The error of an operation, or of a request, an argument, a file.
+        """Return the error of an operation, a request, an argument or a file.
 
         Args:
-            message: TensorFlow's sentence.
-            op: the ``Operation`` that failed, which stands for its ``NodeDef`` too; None: none did.
-            facts: label to text, shown below the sentence; None: none.
-            hint: what to try, shown last; None: nothing.
+            message: TensorFlow's message.
+            op: the ``Operation`` that failed, which also provides the ``NodeDef``; None: no operation failed.
+            facts: label -> text, shown below the message; None: no facts.
+            hint: what to do, shown last; None: no hint.
         """
         return cls(op, op, message, facts=facts, hint=hint)
 
@@ -256,15 +256,15 @@ class CancelledError(_CodedError):
 
 
 class UnknownError(_CodedError):
-    """An error that fits no other class.
+    """An error that belongs to no other class.
 
     Args:
         node_def: the ``NodeDef`` that failed, or None.
         op: the ``Operation`` that failed, or None.
-        message: TensorFlow's sentence.
-        error_code: its code, of a system that has others; None: there is none.
-        facts: label to text, shown below the sentence; None: none.
-        hint: what to try, shown last; None: nothing.
+        message: TensorFlow's message.
+        error_code: code of a system with other codes; None: no code.
+        facts: label -> text, shown below the message; None: no facts.
+        hint: what to do, shown last; None: no hint.
     """
 
     code = UNKNOWN
@@ -284,13 +284,13 @@ class UnknownError(_CodedError):
 
 
 class InvalidArgumentError(_CodedError):
-    """An op received, or a request named, something that is not allowed."""
+    """An argument of an op or a request is invalid."""
 
     code = INVALID_ARGUMENT
 
 
 class DeadlineExceededError(_CodedError):
-    """The step ran longer than ``timeout_in_ms`` allows."""
+    """The step exceeded ``timeout_in_ms``."""
 
     code = DEADLINE_EXCEEDED
 
@@ -302,31 +302,31 @@ class NotFoundError(_CodedError):
 
 
 class AlreadyExistsError(_CodedError):
-    """Something that is to be created exists already."""
+    """Something to be created already exists."""
 
     code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(_CodedError):
-    """The process may not do this."""
+    """The process lacks a permission."""
 
     code = PERMISSION_DENIED
 
 
 class ResourceExhaustedError(_CodedError):
-    """A resource, above all device memory, is used up."""
+    """A resource, usually device memory, is exhausted."""
 
     code = RESOURCE_EXHAUSTED
 
 
 class FailedPreconditionError(_CodedError):
-    """The system is not in the state the op needs, for example a variable is not initialised."""
+    """The system is not in the required state, for example a variable is uninitialised."""
 
     code = FAILED_PRECONDITION
 
 
 class AbortedError(_CodedError):
-    """The operation was given up, typically because of a concurrent one."""
+    """The operation was aborted, typically because of a concurrent one."""
 
     code = ABORTED
 
@@ -338,19 +338,19 @@ class OutOfRangeError(_CodedError):
 
 
 class UnimplementedError(_CodedError):
-    """The operation is known and cannot be executed here."""
+    """The operation is not implemented here."""
 
     code = UNIMPLEMENTED
 
 
 class InternalError(_CodedError):
-    """An invariant of the runtime is broken."""
+    """An invariant of the runtime is violated."""
 
     code = INTERNAL
 
 
 class UnavailableError(_CodedError):
-    """A device or service cannot be reached at present."""
+    """A device or service is currently unavailable."""
 
     code = UNAVAILABLE
 
@@ -362,7 +362,7 @@ class DataLossError(_CodedError):
 
 
 class UnauthenticatedError(_CodedError):
-    """The request carries no valid credentials."""
+    """The request has no valid credentials."""
 
     code = UNAUTHENTICATED
 
@@ -371,7 +371,7 @@ _CLASS_OF_CODE: dict[int, type[_CodedError]] = {cls.code: cls for cls in _CodedE
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """Returns the error class for a numeric code.
+    """Return the error class of a numeric code.
 
     >>> exception_type_from_error_code(8).__name__
     'ResourceExhaustedError'
@@ -380,18 +380,18 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
         error_code: such as ``tf.errors.NOT_FOUND``, from 1 to 16.
 
     Raises:
-        KeyError: a code that TensorFlow does not have.
+        KeyError: TensorFlow has no such code.
     """
     return _CLASS_OF_CODE[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> Any:
-    """Returns the numeric code of an error class; of a class that has none, after a warning, an ``UnknownError``.
+    """Return the numeric code of an error class; for other classes, warn and return an ``UnknownError``.
 
     Args:
         cls: such as ``NotFoundError``.
     """
-    codes = {known: code for code, known in _CLASS_OF_CODE.items()}
+    codes = {error_class: code for code, error_class in _CLASS_OF_CODE.items()}
     if cls in codes:
         return codes[cls]
     warnings.warn("Unknown class exception", stacklevel=2)
@@ -399,18 +399,18 @@ def error_code_from_exception_type(cls: type[OpError]) -> Any:
 
 
 def specific_exception(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
-    """Returns an error of the class that a code says; of an unknown code, after a warning, an ``UnknownError``.
+    """Return an error of the class of a code; for an unknown code, warn and return an ``UnknownError``.
 
     Args:
         node_def: the ``NodeDef`` that failed, or None.
         op: the ``Operation`` that failed, or None.
-        message: TensorFlow's sentence.
-        error_code: the code.
+        message: TensorFlow's message.
+        error_code: numeric code.
     """
-    known: Any = _CLASS_OF_CODE.get(error_code)
-    if known is not None:
-        made: OpError = known(node_def, op, message)
-        return made
+    error_class: Any = _CLASS_OF_CODE.get(error_code)
+    if error_class is not None:
+        error: OpError = error_class(node_def, op, message)
+        return error
     warnings.warn(f"Unknown error code: {error_code}", stacklevel=2)
     return UnknownError(node_def, op, message, error_code)
 

@@ -1,4 +1,4 @@
-"""What is imported when it is first asked for, so that ``import gpuplace`` stays quick: names, and modules of ops.
+"""Lazy imports of names and of op modules, so that ``import gpuplace`` stays fast.
 
 >>> get = lazy_names("some", {"fractions": "Fraction as Ratio", "xml": "dom"})
 >>> get("Ratio").__name__, get("dom").__name__
@@ -29,14 +29,14 @@ _NAME = re.compile(r"(\w+)(?: as (\w+))?")
 
 
 def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's ``__getattr__``, which imports a name and keeps it in the module.
+    """Return a module's ``__getattr__`` that imports names on first use and stores them in the module.
 
     Args:
-        module: the module's own name.
-        names: module to what is imported from it, as after ``from ... import``, separated by white space.
+        module: name of the module.
+        names: source module -> names to import, as after ``from ... import``, separated by white space.
 
     Returns:
-        A function of a name; it raises AttributeError for those that are not among them.
+        A function of a name; it raises AttributeError for other names.
     """
     sources = {
         own or name: (source, name) for source, text in names.items() for name, own in _NAME.findall(text)
@@ -52,52 +52,54 @@ def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         except ModuleNotFoundError as error:
             if error.name != LIBRARY:
                 raise
-            told = f"{module}.{name} is part of {LIBRARY}, which is not installed"
-            raise ModuleNotFoundError(told, name=LIBRARY) from None
-        found = names_there[attribute] if attribute in names_there else import_module(f"{source}.{attribute}")
+            message = f"{module}.{name} is part of {LIBRARY}, which is not installed"
+            raise ModuleNotFoundError(message, name=LIBRARY) from None
+        value = names_there[attribute] if attribute in names_there else import_module(f"{source}.{attribute}")
         if module in sys.modules:
-            setattr(sys.modules[module], name, found)
-        return found
+            setattr(sys.modules[module], name, value)
+        return value
 
     return get
 
 
 _waiting = ["gpuplace.ops"]
-"""The common ops wait as well, where nothing of them is used; others wait behind them."""
+"""Modules that are imported when a registry lacks a type; initially the common ops."""
 _importing = threading.RLock()
 
 
 def wait_for_a_miss(*modules: str) -> None:
-    """Names modules that register by op type and are imported when some registry is asked for a type it lacks.
+    """Defer the import of modules that register op types until a registry lacks a type.
 
     Args:
-        *modules: full names. While such a module is imported, it must ask no registry for a type.
+        *modules: full module names. During its import, such a module must not look up a type in a registry.
     """
     _waiting.extend(modules)
 
 
 def import_next() -> bool:
-    """Imports the modules that wait; whether there were any. What comes to wait meanwhile waits for the next time."""
+    """Import the deferred modules and return whether there were any; newly deferred modules are not included."""
     with _importing:
         modules = list(_waiting)
         for name in modules:
             import_module(name)
-            if name in _waiting:  # for other threads it waits until it is there
+            if name in _waiting:  # other threads see it as deferred until the import is complete
                 _waiting.remove(name)
     return bool(modules)
 
 
 def import_waiting() -> None:
-    """Imports all modules that wait for a miss."""
+    """Import all deferred modules."""
     while import_next():
         pass
 
 
 def meet_waiting(registered: Callable[..., Any]) -> None:
-    """Imports the modules that wait where something from outside is registered: two for a type are found out at once.
+    """Decorate a registration function so that it imports the deferred modules first.
+
+    Two registrations of one type are then detected at once.
 
     Args:
-        registered: the function.
+        registered: the registration function.
     """
     if not getattr(registered, "__module__", "").startswith(("gpuplace.ops.", f"{LIBRARY}.")):
         import_waiting()

@@ -1,6 +1,6 @@
-"""A progress bar on what takes over a second: in notebooks, and on a terminal's standard error; elsewhere nothing.
+"""Progress bars for work that takes more than a second, in notebooks and on a terminal's standard error.
 
-The bar is tqdm's, which is imported when there is something to show and not before. TQDM_DISABLE=1 switches it off.
+The bars are tqdm's, which is imported only when a bar is shown. TQDM_DISABLE=1 disables them.
 
 >>> sum(track(range(10), 10, "adding"))
 45
@@ -16,22 +16,22 @@ from typing import TypeVar
 T = TypeVar("T")
 
 DELAY_S = 1.0
-"""Seconds until the bar appears."""
+"""Delay before the bar appears, in seconds."""
 _LEAST = 1000
-"""Items below which nothing takes that long."""
+"""Minimum number of items for which a bar may be shown."""
 
 
 def track(
     items: Iterable[T], total: int, what: str, unit: str = " nodes", *, least: int = _LEAST
 ) -> Iterable[T]:
-    """The items, with a bar where somebody sees it and it takes long.
+    """Iterate over items with a progress bar.
 
     Args:
-        items: what is gone through.
-        total: how many there are.
-        what: what is being done, in a word or two.
-        unit: what an item is, with a blank before it.
-        least: fewer items than these never take long enough to show a bar.
+        items: items to iterate over.
+        total: number of items.
+        what: short description of the work.
+        unit: unit of the items, with a leading space.
+        least: minimum number of items for which a bar may be shown.
     """
     if total < least or not is_seen():
         return items
@@ -42,13 +42,13 @@ def track(
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[Callable[[], None]]:
-    """A line that says what is waited for, and for how long so far, where somebody sees it.
+    """Show what the program waits for and the elapsed time.
 
     Args:
-        what: is waited for.
+        what: what the program waits for.
 
     Yields:
-        A function to call from time to time.
+        A function to call regularly.
     """
     if not is_seen():
         yield lambda: None
@@ -60,7 +60,7 @@ def waiting(what: str) -> Iterator[Callable[[], None]]:
 
 
 def is_seen() -> bool:
-    """Whether a person watches: a notebook's kernel, or a terminal."""
+    """Return whether output is visible to a person: in a notebook's kernel or on a terminal."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     if type(shell).__name__ == "ZMQInteractiveShell":

@@ -1,8 +1,8 @@
-r"""Classes of TensorFlow's messages that TensorBoard's copies leave out. Importing this module loads protobuf.
+r"""Classes of TensorFlow messages that TensorBoard does not include. Importing this module loads protobuf.
 
 >>> fields = (("key", 1, FIELD.TYPE_STRING, ONE), ("sizes", 2, FIELD.TYPE_INT64, MANY))
->>> made = message_classes("example", {"Pair": fields})
->>> made["Pair"](key="a", sizes=[1, 2]).SerializeToString()
+>>> classes = message_classes("example", {"Pair": fields})
+>>> classes["Pair"](key="a", sizes=[1, 2]).SerializeToString()
 b'\n\x01a\x12\x02\x01\x02'
 """
 
@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 __all__ = ["FIELD", "MANY", "ONE", "message_classes"]
 
 FIELD = descriptor_pb2.FieldDescriptorProto
-"""Has the names of the scalar types: ``FIELD.TYPE_STRING``."""
+"""Provides the names of the scalar types, such as ``FIELD.TYPE_STRING``."""
 ONE, MANY = "", "repeated"
 """How often a field is there."""
 
@@ -26,17 +26,17 @@ Fields: TypeAlias = Sequence[tuple[str, int, Any, str]]
 def message_classes(
     name: str, messages: Mapping[str, Fields], dependencies: Sequence[Any] = (), syntax: str = "proto3"
 ) -> dict[str, Any]:
-    """Messages that TensorBoard's copies leave out.
+    """Create classes of messages that TensorBoard does not include.
 
     Args:
-        name: of the file that they would be defined in.
-        messages: name to its fields: name, number, a scalar type or the name of a message, and ``"repeated"``, ``""``
-            or the name of the oneof that the field is in. ``Outer.NameEntry`` is the entry of a map.
-        dependencies: classes of messages of other files that fields are of.
-        syntax: of the file.
+        name: name of the file that would define them.
+        messages: message name -> fields: name, number, a scalar type or message name, and ``"repeated"``, ``""`` or the
+            name of the field's oneof. ``Outer.NameEntry`` is the entry of a map.
+        dependencies: message classes of other files that are used as field types.
+        syntax: syntax of the file.
 
     Returns:
-        Name to class.
+        Message name -> class.
     """
     file = descriptor_pb2.FileDescriptorProto(
         name=f"gpuplace/{name}.proto",
@@ -44,11 +44,11 @@ def message_classes(
         syntax=syntax,
         dependency=[kind.DESCRIPTOR.file.name for kind in dependencies],
     )
-    made: dict[str, Any] = {}
+    descriptors: dict[str, Any] = {}
     for full_name, fields in messages.items():
         outer, _, own = full_name.rpartition(".")
-        message = made[full_name] = (
-            made[outer].nested_type.add(name=own) if outer else file.message_type.add(name=own)
+        message = descriptors[full_name] = (
+            descriptors[outer].nested_type.add(name=own) if outer else file.message_type.add(name=own)
         )
         if outer and own.endswith("Entry"):
             message.options.map_entry = True

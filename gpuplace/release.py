@@ -1,7 +1,7 @@
-"""Which TensorFlow to behave like.
+"""The TensorFlow release whose behaviour is reproduced.
 
-One option decides device names and line format of logs, error sentences, placement rules and the catalogue of
-kernels. ``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue are those of 1.15.
+The release determines device names and line format of logs, error messages, placement rules and the kernel catalogue.
+``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue are those of 1.15.
 
 >>> rules("1.4"), rules("2.21")
 ('1.15', '2.21')
@@ -17,12 +17,12 @@ from contextvars import ContextVar
 from typing import Any
 
 RELEASES = ("1.0", "1.4", "1.15", "2.21")
-"""The releases that can be asked for, oldest first."""
+"""Supported releases, oldest first."""
 
 TAGS = {"1.0": "v1.0.1", "1.4": "v1.4.1", "1.15": "v1.15.5", "2.21": "v2.21.0"}
-"""The last of each release, as its source is tagged."""
+"""Source tag of the last version of each release."""
 NUMBERS = {release: tag.removeprefix("v") for release, tag in TAGS.items()}
-"""The same as TensorFlow says it."""
+"""Full version number of each release."""
 
 DEFAULT_RELEASE = "1.15"
 ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
@@ -30,29 +30,28 @@ ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
 _chosen: str | None = None
 _acted: ContextVar[str | None] = ContextVar("acted", default=None)
 _actors = 0
-"""How many blocks act as a release of their own; nobody asks for it while there are none."""
+"""Number of active `acting_as` blocks; the context variable is not read while there are none."""
 _lock = threading.Lock()
 
 _environ = os.environ
 _variables: Any = getattr(_environ, "_data", None)
-"""The environment as ``os.environ`` keeps it. That one raises and catches two errors for a variable that is not
-set: too much for a question that is asked for every operation of a graph.
+"""The internal dictionary of ``os.environ``; it avoids two exceptions per look-up of an unset variable, which matters
+because the release is looked up for every operation of a graph.
 """
 _key: Any = os.environ.encodekey(ENVIRONMENT_VARIABLE) if _variables is not None else ENVIRONMENT_VARIABLE
 
 
 def _is_not_set() -> bool:
-    """Whether the environment names no release, as far as that can be told at once."""
+    """Return whether the environment certainly sets no release, by a fast check."""
     return os.environ is _environ and _variables is not None and _key not in _variables
 
 
 def resolve(release: str | None = None, of_file: str | None = None) -> str:
-    """Return the release to behave as, checked.
+    """Return a valid release.
 
     Args:
-        release: one of ``RELEASES``; None: the one chosen for the process.
-        of_file: the release that wrote the graph, used where neither ``release`` nor the process names one; None:
-            unknown.
+        release: one of ``RELEASES``; None: the release of the process.
+        of_file: release that wrote the graph, used if neither ``release`` nor the process sets one; None: unknown.
 
     Raises:
         ValueError: there is no such release.
@@ -65,10 +64,10 @@ def resolve(release: str | None = None, of_file: str | None = None) -> str:
 
 
 def get_release(default: str = DEFAULT_RELEASE) -> str:
-    """Return the release chosen by ``set_release`` or the environment variable GPUPLACE_RELEASE.
+    """Return the release set by ``set_release`` or the environment variable GPUPLACE_RELEASE.
 
     Args:
-        default: the release where neither chooses one.
+        default: release to return if neither is set.
     """
     if _actors and (acted := _acted.get()) is not None:
         return acted
@@ -83,20 +82,20 @@ def get_release(default: str = DEFAULT_RELEASE) -> str:
 
 
 def is_chosen() -> bool:
-    """Whether ``set_release``, the environment, or the caller of this thread chose a release."""
+    """Return whether ``set_release``, the environment or a surrounding block sets the release."""
     return get_release("") != ""
 
 
 def chosen_release() -> str | None:
-    """What ``set_release`` chose; None if nothing was chosen."""
+    """Return the release set by ``set_release``, or None."""
     return _chosen
 
 
 def set_release(release: str | None) -> None:
-    """Chooses the release of this process: which TensorFlow to behave and speak as.
+    """Set the release of this process: the TensorFlow version whose behaviour and texts are reproduced.
 
     Args:
-        release: one of ``RELEASES``; None goes back to the environment's or the default one.
+        release: one of ``RELEASES``; None: the environment's or the default release.
 
     Raises:
         ValueError: there is no such release.
@@ -107,7 +106,7 @@ def set_release(release: str | None) -> None:
 
 @contextmanager
 def acting_as(release: str) -> Iterator[None]:
-    """A block of one thread, or task, for which the process's release is another one.
+    """Use another release within a block of one thread or task.
 
     Args:
         release: one of ``RELEASES``.
@@ -128,7 +127,7 @@ def acting_as(release: str) -> Iterator[None]:
 
 
 def rules(release: str | None = None) -> str:
-    """The release, ``"1.15"`` or ``"2.21"``, whose placement rules and catalogue serve ``release``."""
+    """Return the release, ``"1.15"`` or ``"2.21"``, whose placement rules and catalogue apply to ``release``."""
     if release is None and _chosen is None and not _actors and _is_not_set():
         return "1.15"
     return "2.21" if resolve(release) == "2.21" else "1.15"

@@ -1,6 +1,6 @@
-"""Tools to test placements: toy ops and kernels, invented machines, graphs in a few lines.
+"""Test tools for placements: toy ops and kernels, fake machines, short graphs.
 
-A test of TensorFlow's kind, with devices and ops that exist only in it:
+A test in the style of TensorFlow's own, with devices and ops that exist only in the test:
 
 >>> catalogue = Catalogue()
 >>> _ = catalogue.register_op("TestInput", outputs=["a: float", "b: float"])
@@ -15,8 +15,8 @@ A test of TensorFlow's kind, with devices and ops that exist only in it:
 >>> where(place(graph, machine, catalogue=catalogue))
 {'in': 'FakeCPU:0', 'relu': 'FakeGPU:0', 'second': 'FakeGPU:1'}
 
-`register_op` and `register_kernel` of this module add to the process's own catalogues instead, so that such
-ops can stand in any graph.
+`register_op` and `register_kernel` of this module add to the process's own catalogue instead, so that the ops can be
+used in any graph.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ LOCAL = "/job:localhost/replica:0/task:0"
 
 
 class ToyGraph:
-    """A graph written node by node; what `place` takes.
+    """A graph built node by node; an argument of `place`.
 
     Args:
-        catalogue: ops that nodes may be of; None: the process's own.
+        catalogue: ops of the nodes; None: the process's own catalogue.
     """
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
@@ -73,25 +73,25 @@ class ToyGraph:
         control_inputs: Iterable[str] = (),
         **attrs: Any,
     ) -> ToyGraph:
-        """Adds a node and returns the graph.
+        """Add a node and return the graph.
 
         Args:
-            name: the node's name.
-            op_type: an op of the catalogue; what is not there is found when the graph is placed.
-            *inputs: names of tensors (`"a"`, `"a:1"`); of nodes that come later too.
-            device: requested device, a device name; empty: any.
-            colocate_with: names of nodes, or of colocation groups.
+            name: name of the node.
+            op_type: op of the catalogue; unknown ops are reported when the graph is placed.
+            *inputs: tensor names (`"a"`, `"a:1"`), also of nodes that are added later.
+            device: requested device name; empty: no request.
+            colocate_with: names of nodes or colocation groups.
             control_inputs: names of nodes.
             **attrs: attribute values; types may be written as names.
 
         Returns:
-            This graph, so that calls can follow each other.
+            This graph, for chained calls.
         """
         op_def = self._catalogue.ops.get(op_type)
-        known = {} if op_def is None else op_def.attr_defs
+        attr_defs = {} if op_def is None else op_def.attr_defs
         values = {}
         for key, value in attrs.items():
-            if key in known and known[key].element_type == "type":
+            if key in attr_defs and attr_defs[key].element_type == "type":
                 value = tuple(map(as_dtype, value)) if isinstance(value, (list, tuple)) else as_dtype(value)
             values[key] = value.encode() if isinstance(value, str) else value
         groups = (colocate_with,) if isinstance(colocate_with, str) else tuple(colocate_with)
@@ -103,7 +103,7 @@ class ToyGraph:
 
     @property
     def graph(self) -> PlacementGraph:
-        """The nodes so far as the placer takes them."""
+        """Return the graph in the form that the placer takes."""
         attrs = list(self._attrs)
         return self._builder.build(node_attrs=attrs.__getitem__)
 
@@ -112,13 +112,14 @@ class ToyGraph:
 
 
 def fake_machine(type_priority: Mapping[str, int] | None = None, job: str = LOCAL, **counts: int) -> Machine:
-    """A machine of one task with so many devices of each type.
+    """Return a machine of one task with the given number of devices of each type.
 
     Args:
-        type_priority: device type -> priority, higher preferred; by default types come in reverse order of the
-            arguments, so that `FakeCPU=1, FakeGPU=2` prefers the GPU.
-        job: the task's name, `/job:.../replica:.../task:...`.
-        **counts: device type -> number of devices; the first device is the client's own.
+        type_priority: device type -> priority, higher is preferred; by default types are in reverse order of the
+            arguments,
+            so that `FakeCPU=1, FakeGPU=2` prefers the GPU.
+        job: task name, `/job:.../replica:.../task:...`.
+        **counts: device type -> number of devices; the first device is the client device.
 
     Returns:
         The machine.
@@ -129,13 +130,13 @@ def fake_machine(type_priority: Mapping[str, int] | None = None, job: str = LOCA
 
 
 def where(placement: Placement) -> dict[str, str]:
-    """Node -> device without job and task (`GPU:0`); with them where the machine has several tasks.
+    """Return the device of each node without job and task (`GPU:0`), or in full if the machine has several tasks.
 
     Args:
-        placement: what `place` returned; nodes without a device are left out.
+        placement: result of `place`; nodes without a device are omitted.
 
     Returns:
-        A dict, in the order of the nodes.
+        Node name -> device, in the order of the nodes.
     """
     labels = placement.device_labels
     placed = zip(placement.graph.names, placement.devices.tolist(), strict=True)
@@ -143,13 +144,13 @@ def where(placement: Placement) -> dict[str, str]:
 
 
 def devices_in_error(error: Exception) -> list[str]:
-    """The available devices that an error of `place` lists.
+    """Return the available devices that an error of `place` lists.
 
     Args:
         error: the error.
 
     Returns:
-        Full device names; none where it lists none.
+        Full device names; empty if the error lists none.
     """
     listed: str = getattr(error, "facts", {}).get("available devices", "")
     return listed.split(", ") if listed else []

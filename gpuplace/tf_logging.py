@@ -1,7 +1,7 @@
 """``tf.logging``: TensorFlow 1's names for the standard library's logging.
 
-Hooks and trainers of the package log through the functions of this module, which they look up when they log: a program
-that replaces one of them sees what they say.
+Hooks and trainers of the package look up the functions of this module at each call, so a program that replaces one of
+them receives their messages.
 
 Source: tensorflow/python/platform/tf_logging.py, release 1.15.
 """
@@ -51,7 +51,7 @@ log = vlog = _logger.log
 TaskLevelStatusMessage = _logger.error
 
 _calls: "_Counter[tuple[str, int]]" = _Counter()
-"""How often each line of a program has called `log_every_n` or `log_first_n`."""
+"""Number of calls of `log_every_n` and `log_first_n` per line of the program."""
 
 
 def _earlier_calls() -> int:
@@ -62,68 +62,68 @@ def _earlier_calls() -> int:
 
 
 def log_every_n(level: int, msg: str, n: int, *args: object) -> None:
-    """Logs the first of every ``n`` calls from the same line of the program.
+    """Log the first of every ``n`` calls from the same line of the program.
 
     Args:
-        level: the message's level, ``INFO`` for example.
-        msg: the message, with a ``%`` form for each of ``args``.
-        n: log one of so many calls.
-        *args: what ``msg`` shows.
+        level: level of the message, for example ``INFO``.
+        msg: message with a ``%`` placeholder for each of ``args``.
+        n: number of calls per logged message.
+        *args: values of the placeholders.
     """
     if _earlier_calls() % n == 0:
         _logger.log(level, msg, *args, stacklevel=2)
 
 
 def log_first_n(level: int, msg: str, n: int, *args: object) -> None:
-    """Logs the first ``n`` calls from the same line of the program.
+    """Log the first ``n`` calls from the same line of the program.
 
     Args:
-        level: the message's level, ``INFO`` for example.
-        msg: the message, with a ``%`` form for each of ``args``.
-        n: log so many calls.
-        *args: what ``msg`` shows.
+        level: level of the message, for example ``INFO``.
+        msg: message with a ``%`` placeholder for each of ``args``.
+        n: number of calls to log.
+        *args: values of the placeholders.
     """
     if _earlier_calls() < n:
         _logger.log(level, msg, *args, stacklevel=2)
 
 
 def log_if(level: int, msg: str, condition: object, *args: object) -> None:
-    """Logs a message where a condition holds.
+    """Log a message if a condition is true.
 
     Args:
-        level: the message's level, ``INFO`` for example.
-        msg: the message, with a ``%`` form for each of ``args``.
-        condition: log if this is true.
-        *args: what ``msg`` shows.
+        level: level of the message, for example ``INFO``.
+        msg: message with a ``%`` placeholder for each of ``args``.
+        condition: condition.
+        *args: values of the placeholders.
     """
     if condition:
         _logger.log(level, msg, *args, stacklevel=2)
 
 
 def flush() -> None:
-    """Flushes all that shows the messages."""
+    """Flush all handlers of the messages."""
     for handler in (*_logger.handlers, *_logging.getLogger().handlers):
         handler.flush()
 
 
 def set_verbosity(v: int) -> None:
-    """Shows messages of this level and above, on stderr unless the program has a handler of ``logging`` for them.
+    """Show messages of this level and above, on stderr unless the program has its own ``logging`` handler.
 
     Args:
         v: ``DEBUG``, ``INFO``, ``WARN``, ``ERROR`` or ``FATAL``: the numbers of Python's ``logging``.
     """
     _logger.setLevel(v)
-    if not _logger.hasHandlers():  # else Python shows warnings only
+    if not _logger.hasHandlers():  # without a handler, Python shows only warnings
         shown = _logging.StreamHandler()
         shown.setFormatter(_logging.Formatter(_logging.BASIC_FORMAT))
         _logger.addHandler(shown)
 
 
 def get_verbosity() -> int:
-    """Returns the level from which on messages are shown, as ``set_verbosity`` takes it."""
+    """Return the minimum level of shown messages, as for ``set_verbosity``."""
     return _logger.getEffectiveLevel()
 
 
 def get_logger() -> _logging.Logger:
-    """Returns the logger of Python's ``logging`` that the messages go to."""
+    """Return the ``logging`` logger of the messages."""
     return _logger

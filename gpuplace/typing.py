@@ -1,7 +1,7 @@
-"""Types of what programs hand in and get back, for signatures: ``TensorLike``, ``ShapeLike``, ``DataFrame``, ...
+"""Types of arguments and results, for annotations: ``TensorLike``, ``ShapeLike``, ``DataFrame``, ...
 
-What they are stands in ``typing.pyi``, which type checkers read. They name every layer, and libraries that are not
-loaded here; so where a program runs, each is `typing.Any`.
+Type checkers read their definitions in ``typing.pyi``. The definitions use every layer and libraries that are not
+loaded here, so at run time each type is `typing.Any`.
 
 >>> from gpuplace.typing import TensorLike
 >>> def scaled(x: TensorLike) -> "gpuplace.Tensor": ...

@@ -1,12 +1,12 @@
-"""Files that appear as a whole: the one function by which the package writes a file.
+"""Atomic file writing: all files of the package are written here.
 
-The content is written beside the file that it will be, synced to disk, and then takes its name in one step. Whatever
-goes wrong before that, a full disk, a signal, leaves what was there under the name as it was, and nothing beside it::
+The content is written to a temporary file in the same folder, synced to disk, and renamed in one step. A failure before
+that, such as a full disk or a signal, leaves the existing file unchanged and no temporary file behind::
 
     folder/graph.pb   old ----------------------------------> new
     (no name)              opened, written, synced, linked --^ renamed
 
-Where the system has no files without a name (``O_TMPFILE``), a hidden name serves, which is removed on errors.
+On systems without unnamed files (``O_TMPFILE``), a hidden temporary file is used and removed on errors.
 
 >>> import tempfile
 >>> path = write_file(os.path.join(tempfile.mkdtemp(), "graph.pbtxt"), "node {}")
@@ -33,17 +33,17 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
 
 def write_file(path: str | os.PathLike[str], content: str | bytes) -> str:
-    """Writes a file, which replaces an existing one only when all of it is on disk.
+    """Write a file; an existing file is replaced only when all of the content is on disk.
 
-    An existing file keeps its permissions, a link stays a link. What is no regular file (a pipe, ``/dev/null``), and
-    what standard output or error goes to, is written to and never replaced.
+    An existing file keeps its permissions, and a link stays a link. Special files (pipes, ``/dev/null``) and the
+    targets of standard output and error are written to and never replaced.
 
     Args:
-        path: of the file; its folder exists.
-        content: text is written in UTF-8, what that cannot hold as escapes.
+        path: path of the file in an existing folder.
+        content: content; text is encoded as UTF-8 with escapes for unencodable characters.
 
     Returns:
-        The path, as text.
+        The path as text.
 
     Raises:
         OSError: the file cannot be written; `filename` is `path`.
@@ -51,40 +51,40 @@ def write_file(path: str | os.PathLike[str], content: str | bytes) -> str:
     name = os.fspath(path)
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     try:
-        found = _status(name)
-        if found is not None and (stream := _stream_of(found)) is not None:
+        status = _status(name)
+        if status is not None and (stream := _stream_of(status)) is not None:
             for buffered in (sys.stdout, sys.stderr):
                 if buffered is not None:
                     buffered.flush()
             _write(os.dup(stream), data)
-        elif found is not None and not stat.S_ISREG(found.st_mode):
+        elif status is not None and not stat.S_ISREG(status.st_mode):
             _write(os.open(name, os.O_WRONLY), data)
         else:
-            _replace({os.path.realpath(name): ([data], found)})
+            _replace({os.path.realpath(name): ([data], status)})
     except OSError as error:
         raise _named(error, name) from None
     return name
 
 
 def write_files(contents: Mapping[str, Sequence[Any]]) -> None:
-    """Writes files that belong together, which replace existing ones only when all of them are on disk.
+    """Write files that belong together; existing files are replaced only when all of them are on disk.
 
-    They take their names one after the other: between the first and the last the new ones are there in part.
+    The files are renamed one after the other, so other processes may briefly see only some of them.
 
     Args:
-        contents: path to pieces of content, bytes or what lies in memory like them; the folders exist.
+        contents: path -> pieces of content, bytes or buffers; the folders exist.
 
     Raises:
-        OSError: a file cannot be written, and all are as they were.
+        OSError: a file cannot be written; then all files are unchanged.
     """
     _replace({os.path.realpath(name): (pieces, _status(name)) for name, pieces in contents.items()})
 
 
 def growing_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """A new file that others may read while it is written, record by record; an existing one is emptied.
+    """Open a new file that others may read while it is written record by record; an existing file is truncated.
 
     Args:
-        path: of the file; its folder exists.
+        path: path of the file in an existing folder.
 
     Raises:
         OSError: the file cannot be written.
@@ -93,11 +93,11 @@ def growing_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def append_to_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Adds to the end of a file, which is made where it does not exist; nothing that is in it is touched.
+    """Append to a file, which is created if it does not exist.
 
     Args:
-        path: of the file; its folder exists.
-        content: what is added.
+        path: path of the file in an existing folder.
+        content: content to append.
 
     Raises:
         OSError: the file cannot be written.
@@ -107,19 +107,19 @@ def append_to_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Finds out whether a file can be written later; leaves nothing there and changes nothing.
+    """Check that a file can be written later, without creating or changing anything.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        OSError: it cannot; `filename` is `path`.
+        OSError: the file cannot be written; `filename` is `path`.
     """
     name = os.fspath(path)
     try:
-        found = _status(name)
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            if stat.S_ISDIR(found.st_mode):
+        status = _status(name)
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not os.access(name, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -132,7 +132,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _status(name: str) -> os.stat_result | None:
-    """What is there under a name; None if nothing is."""
+    """Return the status of a path; None if it does not exist."""
     try:
         return os.stat(name)
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def _status(name: str) -> os.stat_result | None:
 
 
 def _stream_of(found: os.stat_result) -> int | None:
-    """The standard stream that goes to this file."""
+    """Return the standard stream that is connected to this file, or None."""
     for stream in _STANDARD_STREAMS:
         with suppress(OSError):  # it is closed
             if os.path.samestat(os.fstat(stream), found):
@@ -149,7 +149,7 @@ def _stream_of(found: os.stat_result) -> int | None:
 
 
 def _named(error: OSError, name: str) -> OSError:
-    """The error with the name that the caller gave, and not that of a file beside it."""
+    """Return the error with the caller's file name instead of the temporary one."""
     return type(error)(error.errno, error.strerror, name)
 
 
@@ -159,7 +159,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _replace(files: Mapping[str, tuple[Sequence[Any], os.stat_result | None]]) -> None:
-    """Writes new files, from pieces and with the permissions of old ones, and then gives them their names."""
+    """Write new files from pieces, with the permissions of the old ones, then rename them."""
     written: dict[str, str] = {}
     try:
         for target, (pieces, old) in files.items():
@@ -186,7 +186,7 @@ def _beside(folder: str) -> str:
 
 
 def _write_unnamed(name: str, pieces: Sequence[Any], old: os.stat_result | None) -> bool:
-    """Writes a file that gets its name when all of it is on disk; returns False where the system has no such files."""
+    """Write an unnamed file and link it when complete; return False if the system does not support this."""
     folder, base = os.path.split(name)
     try:
         descriptor = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
@@ -207,12 +207,12 @@ def _write_unnamed(name: str, pieces: Sequence[Any], old: os.stat_result | None)
 
 
 def _fill(descriptor: int, pieces: Sequence[Any], old: os.stat_result | None) -> None:
-    """Writes and closes a new file, which gets the permissions of an old one."""
+    """Write and close a new file with the permissions of an old one."""
     with os.fdopen(descriptor, "wb") as stream:
         if old is not None and hasattr(os, "fchmod"):
             with suppress(
                 PermissionError
-            ):  # root's programs leave the files of others to them; nobody else can
+            ):  # programs of root keep the owner of the file; others cannot change it
                 os.fchown(descriptor, old.st_uid, old.st_gid)
             os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
         for piece in pieces:

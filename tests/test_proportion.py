@@ -113,7 +113,7 @@ def test_numbers_of_thousands_of_digits_in_logs(line):
     ],
 )
 def test_numbers_of_thousands_of_digits_in_devices(make):
-    with pytest.raises(ValueError, match="An index of 5000 digits is no device's"):
+    with pytest.raises(ValueError, match="A device index of 5000 digits is too large"):
         make()
 
 

@@ -1,4 +1,4 @@
-"""Chains of splits, each a change of the one before, and what they stand on: a problem as arrays, and its loops."""
+"""Annealing chains, whose splits are each a change of the previous one, and the arrays and functions they work on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.advisor import bounds, latency_loops, load_loops, step_time
+from gpuplace.advisor import block_latency, bounds, pipeline_load, step_time
 from gpuplace.advisor.network import blocks_of, network_of
 from gpuplace.advisor.problem import Ints, Problem
 from gpuplace.advisor.records import Blocks, BlockWork, LoadState, Network
@@ -19,44 +19,44 @@ from gpuplace.numerics.compiled.functions import Compilation, can_compile, compi
 from gpuplace.progress import waiting
 
 _QUANTILES = -np.log((np.arange(4096) + 0.5) / 4096)
-"""Of exponential numbers."""
+"""Quantiles of the exponential distribution."""
 _POLL = 0.05
-"""Seconds between two looks at those that compile."""
+"""Seconds between two polls of the compiling processes."""
 
 
-def loops_of(objective: str, is_countable: bool) -> list[list[Any]]:
-    """The loops that a search calls, those that are compiled from the same together.
+def functions_to_compile(objective: str, is_countable: bool) -> list[list[Any]]:
+    """Return the functions that a search calls; those in one list are compiled from the same sources, in one process.
 
     Args:
-        objective: of ``solve``.
-        is_countable: whether all splits are tried.
+        objective: as for ``solve``.
+        is_countable: whether all splits are enumerated.
     """
     search: Any
-    first: list[Any] = [load_loops.spans, load_loops.divide]
+    first: list[Any] = [pipeline_load.spans, pipeline_load.divide]
     if objective == "throughput":
-        return [[*first, load_loops.try_all_loads if is_countable else load_loops.anneal_loads]]
+        return [[*first, pipeline_load.try_all_loads if is_countable else pipeline_load.anneal_loads]]
     if objective == "latency":
-        search = latency_loops.try_all_latencies if is_countable else latency_loops.anneal_latency
-        return [[search, latency_loops.latency, *first]]
+        search = block_latency.try_all_latencies if is_countable else block_latency.anneal_latency
+        return [[search, block_latency.latency, *first]]
     search = step_time.try_all_steps if is_countable else step_time.anneal_steps
     return [[search, step_time.step_time], [bounds.earliest_ends, bounds.shortest_rests, *first]]
 
 
 def prepare(objective: str, is_countable: bool, meanwhile: Callable[[], None] | None = None) -> float:
-    """Has the loops of a search compiled, which takes some seconds, once for a machine.
+    """Compile the functions of a search, which takes several seconds, once per machine.
 
     Args:
-        objective: of ``solve``.
-        is_countable: whether all splits are tried.
-        meanwhile: called again and again until that is done.
+        objective: as for ``solve``.
+        is_countable: whether all splits are enumerated.
+        meanwhile: function that is called repeatedly until the compilation is done.
 
     Returns:
-        How many seconds it took; 0 where they had been compiled before, or numba is not there.
+        Seconds that it took; 0 if they were compiled already, or numba is not installed.
     """
     if not can_compile():
         return 0.0
     begin = time.perf_counter()
-    compilation = Compilation(loops_of(objective, is_countable))
+    compilation = Compilation(functions_to_compile(objective, is_countable))
     if not compilation.is_needed:
         return 0.0
     with waiting("compiling the search, once for this machine") as tell:
@@ -69,13 +69,13 @@ def prepare(objective: str, is_countable: bool, meanwhile: Callable[[], None] | 
     return time.perf_counter() - begin
 
 
-class Ground:
-    """A problem as its loops walk over it.
+class SearchContext:
+    """A problem as arrays, with the functions that evaluate and change its splits.
 
     Args:
         problem: nodes, edges and devices.
-        objective: of ``solve``.
-        is_compiled: whether the loops are to be compiled, where numba is there.
+        objective: as for ``solve``.
+        is_compiled: whether to compile the functions, if numba is installed.
     """
 
     def __init__(self, problem: Problem, objective: str, is_compiled: bool) -> None:
@@ -83,19 +83,19 @@ class Ground:
         self.arrays = network_of(problem)
         self.block_arrays = blocks_of(problem) if objective == "latency" else None
         self.step_arrays = step_of(problem) if objective == "step_time" else None
-        modules: Any = load_loops, latency_loops, step_time, bounds
+        modules: Any = pipeline_load, block_latency, step_time, bounds
         chosen = [compiled_functions(module) for module in modules] if is_compiled else modules
-        self.in_lists = chosen[0] is load_loops
-        self.load_loops, self.latency_loops, self.step_time, self.bounds = chosen
-        self.net: Any = self.walked(self.arrays)
-        self.blocks: Any = self.walked(self.block_arrays)
-        self.step: Any = self.walked(self.step_arrays)
+        self.in_lists = chosen[0] is pipeline_load
+        self.pipeline_load, self.block_latency, self.step_time, self.bounds = chosen
+        self.net: Any = self.packed(self.arrays)
+        self.blocks: Any = self.packed(self.block_arrays)
+        self.step: Any = self.packed(self.step_arrays)
 
-    def walked(self, record: Any) -> Any:
-        """A record in the form that the loops take.
+    def packed(self, record: Any) -> Any:
+        """Return a record in the form that the functions take.
 
         Args:
-            record: of arrays, or of lists where the loops run as they stand; None stays None.
+            record: record of arrays, or None.
         """
         if record is None:
             return None
@@ -107,142 +107,144 @@ class Ground:
 
 
 class Chain:
-    """One chain of splits, each a change of the one before.
+    """A chain of splits, each a change of the previous one.
 
     Args:
-        ground: what it goes over.
-        chance: two whole numbers from 1 to 2,000,000,000, from which its chances follow.
+        context: the problem and its functions.
+        random_state: seed: two integers from 1 to 2,000,000,000.
     """
 
-    def __init__(self, ground: Ground, chance: Sequence[int] = (1, 1)) -> None:
-        self.ground = ground
-        # What all blocks take one after the other counts a little, or a change away from the longest way says nothing.
-        state = new_state(ground.arrays, 0.02 if ground.objective == "latency" else 0.005, chance)
+    def __init__(self, context: SearchContext, random_state: Sequence[int] = (1, 1)) -> None:
+        self.context = context
+        # The total work counts a little; otherwise changes away from the critical path would not matter.
+        state = new_state(context.arrays, 0.02 if context.objective == "latency" else 0.005, random_state)
         work: Any = None
-        if ground.block_arrays is not None:
-            work = new_work(ground.block_arrays)
-        if ground.step_arrays is not None:
-            work = new_step_work(ground.step_arrays)
-        self.state: Any = as_lists(state) if ground.in_lists else state
-        self.walked: Any = self.state if ground.in_lists else ground.walked(state)
-        """The state, as the loops take it."""
-        self.work: Any = ground.walked(work)
+        if context.block_arrays is not None:
+            work = new_work(context.block_arrays)
+        if context.step_arrays is not None:
+            work = new_step_work(context.step_arrays)
+        self.state: Any = as_lists(state) if context.in_lists else state
+        self.packed: Any = self.state if context.in_lists else context.packed(state)
+        """The state in the form that the functions take."""
+        self.work: Any = context.packed(work)
 
     @property
     def best(self) -> tuple[float, float]:
-        """(memory that is missing, objective) of the best split of this chain since `begin`."""
+        """(missing memory, objective) of the best split of this chain since `begin`."""
         return float(self.state.best[1]), float(self.state.best[0])
 
     def begin(self, device: Ints) -> None:
-        """Starts again from a split.
+        """Restart from a split.
 
         Args:
-            device: ``[groups]``.
+            device: ``[groups]`` device of each.
         """
-        self.state.device[:] = device.tolist() if self.ground.in_lists else device
+        self.state.device[:] = device.tolist() if self.context.in_lists else device
         self.state.best[0] = self.state.best[1] = math.inf
 
     def go(self, heat: float, steps: int) -> None:
-        """Goes on.
+        """Try changes at a temperature.
 
         Args:
-            heat: the temperature, in the unit of the objective.
-            steps: how many changes to try.
+            heat: temperature, in the unit of the objective.
+            steps: number of changes to try.
         """
-        ground, state, work = self.ground, self.walked, self.work
-        if ground.objective == "throughput":
-            ground.load_loops.anneal_loads(ground.net, state, heat, steps)
-        elif ground.objective == "latency":
-            ground.latency_loops.anneal_latency(ground.net, ground.blocks, state, work, heat, steps)
+        context, state, work = self.context, self.packed, self.work
+        if context.objective == "throughput":
+            context.pipeline_load.anneal_loads(context.net, state, heat, steps)
+        elif context.objective == "latency":
+            context.block_latency.anneal_latency(context.net, context.blocks, state, work, heat, steps)
         else:
-            ground.step_time.anneal_steps(ground.net, ground.step, state, work, heat, steps)
+            context.step_time.anneal_steps(context.net, context.step, state, work, heat, steps)
 
     def try_all(self, count: int) -> int:
-        """Tries the next splits of all.
+        """Evaluate the next splits in the enumeration of all splits.
 
         Args:
-            count: how many.
+            count: number of splits.
 
         Returns:
-            How many there still were.
+            The number of splits evaluated; less than ``count`` at the end.
         """
-        ground, state = self.ground, self.walked
-        if ground.objective == "throughput":
-            return int(ground.load_loops.try_all_loads(ground.net, state, count))
-        if ground.objective == "latency":
-            tried = ground.latency_loops.try_all_latencies(ground.net, ground.blocks, state, self.work, count)
+        context, state = self.context, self.packed
+        if context.objective == "throughput":
+            return int(context.pipeline_load.try_all_loads(context.net, state, count))
+        if context.objective == "latency":
+            tried = context.block_latency.try_all_latencies(
+                context.net, context.blocks, state, self.work, count
+            )
         else:
-            tried = ground.step_time.try_all_steps(ground.net, ground.step, state, self.work, count)
+            tried = context.step_time.try_all_steps(context.net, context.step, state, self.work, count)
         return int(tried)
 
     def value(self, device: Ints) -> float:
-        """The objective of a split.
+        """Return the objective of a split.
 
         Args:
-            device: ``[groups]``.
+            device: ``[groups]`` device of each.
         """
-        state, ground = self.state, self.ground
+        state, context = self.state, self.context
         self.begin(device)
-        if ground.objective == "latency":
-            return float(ground.latency_loops.latency(ground.blocks, state.device, self.work, state.total))
-        if ground.objective == "step_time":
-            return float(ground.step_time.step_time(ground.step, state.device, self.work, math.inf))
-        ground.load_loops.tally(ground.net, self.walked)
+        if context.objective == "latency":
+            return float(context.block_latency.latency(context.blocks, state.device, self.work, state.total))
+        if context.objective == "step_time":
+            return float(context.step_time.step_time(context.step, state.device, self.work, math.inf))
+        context.pipeline_load.recompute_loads(context.net, self.packed)
         return float(max(state.load))
 
 
-def new_state(net: Network, weight: float, chance: Sequence[int] = (1, 1)) -> LoadState:
-    """What a chain has in its hands, not yet filled.
+def new_state(net: Network, weight: float, random_state: Sequence[int] = (1, 1)) -> LoadState:
+    """Return an empty chain state.
 
     Args:
-        net: of the problem.
-        weight: how much all that is done counts beside the objective.
-        chance: two whole numbers from 1 to 2,000,000,000, from which its chances follow.
+        net: network of the problem.
+        weight: weight of the total work relative to the objective.
+        random_state: seed: two integers from 1 to 2,000,000,000.
     """
     groups, devices, tensors = len(net.sizes), net.device_count, len(net.cost)
-    place = _whole(groups)
+    place = _zeros(groups)
     place[net.order] = np.arange(groups)
     return LoadState(
-        _whole(groups),
-        _whole(tensors * devices),
-        _whole(tensors),
+        _zeros(groups),
+        _zeros(tensors * devices),
+        _zeros(tensors),
         np.zeros(devices),
         np.zeros(devices),
-        _whole(groups + 2),
-        _whole(groups + 2),
-        _whole(groups + 2),
-        _whole(groups + 1),
+        _zeros(groups + 2),
+        _zeros(groups + 2),
+        _zeros(groups + 2),
+        _zeros(groups + 1),
         np.full(2, math.inf),
-        _whole(groups),
+        _zeros(groups),
         np.zeros(1),
         weight,
         place,
         max(2, min(groups // 4, 256)),
-        np.array(chance, np.int64),
+        np.array(random_state, np.int64),
         _QUANTILES,
     )
 
 
 def new_work(blocks: Blocks) -> BlockWork:
-    """Room to compute a latency in.
+    """Return scratch space to compute a latency.
 
     Args:
-        blocks: of the problem.
+        blocks: blocks of the problem.
     """
     nodes, devices = blocks.node_count, blocks.device_count
     return BlockWork(
-        _whole(nodes * devices),
-        _whole(nodes),
+        _zeros(nodes * devices),
+        _zeros(nodes),
         np.zeros(nodes),
         np.zeros(nodes),
-        _whole(nodes),
-        _whole(nodes),
-        _whole(nodes),
-        _whole(nodes),
-        _whole(devices * (nodes + 1)) - 1,
-        _whole(nodes),
+        _zeros(nodes),
+        _zeros(nodes),
+        _zeros(nodes),
+        _zeros(nodes),
+        _zeros(devices * (nodes + 1)) - 1,
+        _zeros(nodes),
     )
 
 
-def _whole(size: int) -> Ints:
+def _zeros(size: int) -> Ints:
     return np.zeros(size, np.int64)

@@ -1,16 +1,16 @@
-"""Fewer nodes that stand for many: chains, twins and what is joined by heavy edges become one node each.
+"""Coarser problems: chains, twins and nodes joined by heavy edges are merged into one node each.
 
-Merging never makes a cycle, as each round is of one of these kinds, alone::
+Merging never creates a cycle, because each round uses only one of these kinds::
 
-    a ─> b ─> c        chains: what has one predecessor joins it, where that has no other successor or the node is
-    └──> d             light; whoever leads into the cluster leads to its first node. Then the same with successors
+    a ─> b ─> c        chains: a node with one predecessor joins it, if that has no other successor or the node is
+    └──> d             light; all edges into the cluster lead to its first node. Then the same with successors
 
-    a ─> b, c          heavy edges: between a node and one that is one step further from the beginning, so that no
-                       other way leads there; of two such clusters side by side no edge goes to the other
+    a ─> b, c          heavy edges: between a node and one that is one level further, so that no other path connects
+                       them; no edge connects two such clusters of the same round
 
-    a ─> b, c ─> d     twins: light, equally far from the beginning, with a neighbour in common
+    a ─> b, c ─> d     twins: light nodes of the same level, with a neighbor in common
 
-What is left is cut into stretches of a depth-first order, which no edge goes back through.
+If too many nodes remain, they are cut into intervals of a depth-first order, which no edge crosses backwards.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gpuplace.advisor.problem import Ints, Problem, adjacency, group_seconds, re
 
 _ROUNDS = 8
 _LIGHT = 0.02
-"""What has no more than this part of the weight that a cluster may have is light."""
+"""Fraction of a cluster's maximal weight up to which a node is light."""
 _MOST_NEAR = 64
 _PARTS = 24
-"""No group gets more than this part of all memory by merging."""
+"""Fraction of all memory that merging may give to one group is 1 over this."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Coarse:
     """A problem with fewer nodes."""
 
     problem: Problem
-    """The nodes that stand for others; groups that a node joins are one group."""
+    """The coarse problem; groups with a merged node in common are one group."""
     member_of: Ints
-    """``[nodes]`` of the finer problem: the node that stands for each."""
+    """``[nodes]`` of the finer problem: coarse node of each."""
 
     def finer(self, device: Ints, groups: Ints) -> Ints:
-        """The split of the finer problem's groups.
+        """Return the split of the finer problem's groups.
 
         Args:
             device: ``[groups]`` of the coarse problem.
@@ -51,13 +51,13 @@ class Coarse:
         return result
 
     def coarser(self, device: Ints, fine: Problem) -> Ints:
-        """The split of the coarse groups that is most like one of the finer problem's groups.
+        """Return the split of the coarse groups that is most similar to a split of the finer problem's groups.
 
         Args:
             device: ``[groups]`` of the finer problem.
             fine: the finer problem.
         """
-        kinds = [one.kind for one in fine.devices]
+        kinds = [fine_device.kind for fine_device in fine.devices]
         runs = fine.seconds[:, kinds]
         weight = np.where(np.isfinite(runs), runs, 0).max(axis=1) + 1e-12
         votes = np.zeros((self.problem.group_count, len(kinds)))
@@ -67,12 +67,13 @@ class Coarse:
 
 
 def coarsened(problem: Problem, limit: int, alike: Ints | None = None) -> Coarse:
-    """The problem with at most so many nodes, if they can be merged without cycles and still run somewhere.
+    """Return a problem with at most a number of nodes, if they can be merged without cycles and can still run
+    somewhere.
 
     Args:
-        problem: one that ``checked`` let pass.
-        limit: how many nodes are wanted.
-        alike: ``[groups]``: only nodes of groups with the same number are merged; None: any.
+        problem: a problem that ``checked`` accepted.
+        limit: number of nodes to reach.
+        alike: ``[groups]``: only nodes of groups with equal numbers are merged; None for any.
     """
     merger = _Merger(problem, alike)
     share = 1.0
@@ -86,18 +87,18 @@ def coarsened(problem: Problem, limit: int, alike: Ints | None = None) -> Coarse
         share *= 2
     if merger.count > limit:
         merger.allow(4 / limit)
-        merger.join(merger.stretches())
+        merger.join(merger.intervals())
     return merger.result()
 
 
 class _Merger:
-    """Nodes as they are merged."""
+    """State of the merging."""
 
     def __init__(self, problem: Problem, alike: Ints | None) -> None:
         self.problem = problem
         self.alike = [0] * problem.group_count if alike is None else alike.tolist()
         self.member = np.arange(problem.node_count)
-        """``[nodes]``: the cluster of each; the numbers are 0, 1, ..."""
+        """``[nodes]``: cluster of each, numbered from 0."""
         self.count = problem.node_count
         kinds = [device.kind for device in problem.devices]
         runs = problem.seconds[:, kinds]
@@ -107,25 +108,27 @@ class _Merger:
         groups = problem.group_count
         self.root = list(range(groups))
         possible = np.isfinite(group_seconds(problem)[:, kinds])
-        self.possible = [int("".join("1" if one else "0" for one in row), 2) for row in possible.tolist()]
+        self.possible = [
+            int("".join("1" if can_run else "0" for can_run in row), 2) for row in possible.tolist()
+        ]
         self.group_weight = np.bincount(problem.groups, self.weight, groups).tolist()
         self.group_size = np.bincount(problem.groups, problem.sizes, groups).tolist()
         self.most_size = sum(self.group_size) / _PARTS
         self.most_weight = 0.0
 
     def allow(self, share: float) -> None:
-        """Sets how heavy a cluster may become, as a part of all."""
+        """Set the maximal weight of a cluster, as a fraction of all weight."""
         self.most_weight = share * float(self.weight.sum())
 
     def edges(self) -> tuple[Ints, Ints]:
-        """Sources and readers of the edges between clusters, each once."""
+        """Return sources and consumers of the distinct edges between clusters."""
         sources, readers = self.member[self.problem.sources], self.member[self.problem.readers]
         inner = sources != readers
         both = np.unique(sources[inner] * self.count + readers[inner])
         return both // self.count, both % self.count
 
     def pairs(self, kind: str) -> Iterable[tuple[int, int]]:
-        """Clusters that may be merged, all at once."""
+        """Return pairs of clusters that may be merged in one round."""
         sources, readers = self.edges()
         weight = np.bincount(self.member, self.weight, self.count)
         is_light = weight <= _LIGHT * self.most_weight
@@ -155,7 +158,7 @@ class _Merger:
         return zip(only[chosen].tolist(), chosen.tolist())
 
     def heavy_edges(self, sources: Ints, readers: Ints, first: int) -> list[tuple[int, int]]:
-        """Edges of one step from every second level, the heaviest first, none of which leads to another of them."""
+        """Return edges from every second level to the next, heaviest first, no two of which another edge connects."""
         level = _levels(sources, readers, self.count)
         tensors, transfer = self.problem.carried
         crosses = tensors >= 0
@@ -169,13 +172,14 @@ class _Merger:
         carried = np.bincount(at[is_there], transfer[tensors[crosses]][is_there], len(pairs))
         is_step = (level[readers] == level[sources] + 1) & (level[sources] % 2 == first)
         sources, readers, carried = sources[is_step], readers[is_step], carried[is_step]
-        out_start, out_ends = (one.tolist() for one in adjacency(sources, readers, self.count))
-        in_start, in_ends = (one.tolist() for one in adjacency(readers, sources, self.count))
+        out_start, out_ends = (array.tolist() for array in adjacency(sources, readers, self.count))
+        in_start, in_ends = (array.tolist() for array in adjacency(readers, sources, self.count))
         is_taken = [False] * self.count
         is_near = [False] * self.count
-        found = []
+        pairs_to_merge = []
         for edge in np.argsort(-carried, kind="stable").tolist():
             source, reader = int(sources[edge]), int(readers[edge])
+            # Both ends must be new, and not adjacent to another pair of this round, or merging could close a cycle.
             if is_taken[source] or is_taken[reader] or is_near[source] or is_near[reader]:
                 continue
             beside = out_ends[out_start[source] : out_start[source + 1]]
@@ -183,20 +187,20 @@ class _Merger:
             if len(beside) + len(before) > _MOST_NEAR:
                 continue
             is_taken[source] = is_taken[reader] = True
-            for other in beside:
-                is_near[other] = True
-            for other in before:
-                is_near[other] = True
-            found.append((source, reader))
-        return found
+            for neighbor in beside:
+                is_near[neighbor] = True
+            for neighbor in before:
+                is_near[neighbor] = True
+            pairs_to_merge.append((source, reader))
+        return pairs_to_merge
 
-    def stretches(self) -> Iterable[tuple[int, int]]:
-        """Neighbours in a depth-first order that are to be one stretch."""
+    def intervals(self) -> Iterable[tuple[int, int]]:
+        """Return neighbors in a depth-first order, which form intervals when they are merged."""
         order = ready_order(*self.edges(), range(self.count), is_deep=True)
         return zip(order, order[1:])
 
     def join(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Merges those of the pairs that can run together and do not become too heavy."""
+        """Merge those pairs that can run together and do not become too heavy."""
         count = self.count
         heads = list(range(count))
         weight = np.bincount(self.member, self.weight, count).tolist()
@@ -205,48 +209,48 @@ class _Merger:
         groups = group_of.tolist()
         merged = 0
 
-        for one, other in pairs:
-            while heads[one] != one:
-                heads[one] = heads[heads[one]]
-                one = heads[one]
-            while heads[other] != other:
-                heads[other] = heads[heads[other]]
-                other = heads[other]
-            if one == other or weight[one] + weight[other] > self.most_weight:
+        for first, second in pairs:
+            while heads[first] != first:
+                heads[first] = heads[heads[first]]
+                first = heads[first]
+            while heads[second] != second:
+                heads[second] = heads[heads[second]]
+                second = heads[second]
+            if first == second or weight[first] + weight[second] > self.most_weight:
                 continue
-            if not self._bind(groups[one], groups[other]):
+            if not self._bind(groups[first], groups[second]):
                 continue
-            heads[other] = one
-            weight[one] += weight[other]
+            heads[second] = first
+            weight[first] += weight[second]
             merged += 1
-        for one in range(count):
-            at = one
+        for first in range(count):
+            at = first
             while heads[at] != at:
                 at = heads[at]
-            heads[one] = at
+            heads[first] = at
         names, numbered = np.unique(np.array(heads), return_inverse=True)
         self.member = numbered.reshape(-1)[self.member]
         self.count = len(names)
 
-    def _bind(self, one: int, other: int) -> bool:
-        """Makes two groups one, if the heavier can still run wherever it could and they are not too much."""
-        one, other = self._find(one), self._find(other)
-        if one == other:
+    def _bind(self, first: int, second: int) -> bool:
+        """Merge two groups if the heavier one can still run on the same devices and the result is not too large."""
+        first, second = self._find(first), self._find(second)
+        if first == second:
             return True
-        if self.alike[one] != self.alike[other]:
+        if self.alike[first] != self.alike[second]:
             return False
-        both = self.possible[one] & self.possible[other]
-        heavier = one if self.group_weight[one] >= self.group_weight[other] else other
+        both = self.possible[first] & self.possible[second]
+        heavier = first if self.group_weight[first] >= self.group_weight[second] else second
         if both != self.possible[heavier] or not both:
             return False
-        weight = self.group_weight[one] + self.group_weight[other]
-        size = self.group_size[one] + self.group_size[other]
+        weight = self.group_weight[first] + self.group_weight[second]
+        size = self.group_size[first] + self.group_size[second]
         if weight > self.most_weight or (
-            size > self.most_size and self.group_size[one] and self.group_size[other]
+            size > self.most_size and self.group_size[first] and self.group_size[second]
         ):
             return False
-        self.root[other] = one
-        self.possible[one], self.group_weight[one], self.group_size[one] = both, weight, size
+        self.root[second] = first
+        self.possible[first], self.group_weight[first], self.group_size[first] = both, weight, size
         return True
 
     def _find(self, group: int) -> int:
@@ -257,7 +261,7 @@ class _Merger:
         return group
 
     def result(self) -> Coarse:
-        """The problem of the clusters, and of which each node is."""
+        """Return the coarse problem, and the cluster of each node."""
         problem, member, count = self.problem, self.member, self.count
         kinds = problem.seconds.shape[1]
 
@@ -282,7 +286,7 @@ class _Merger:
         first = np.full(count, -1)
         first[member[::-1]] = np.arange(problem.node_count)[::-1]
         groups = np.unique(roots[problem.groups[first]], return_inverse=True)[1].reshape(-1)
-        sources, readers, tensors, transfer, reads, made = _carried(problem, member)
+        sources, readers, tensors, transfer, reads, host_made = _carried(problem, member)
         return Coarse(
             replace(
                 problem,
@@ -298,7 +302,7 @@ class _Merger:
                 tensors=tensors,
                 tensor_transfer=transfer,
                 host_reads=reads,
-                host_made=made,
+                host_made=host_made,
                 held=held,
                 is_backward=is_backward,
                 exact=None,
@@ -308,24 +312,24 @@ class _Merger:
 
 
 def _sums(sources: Ints, tensors: Ints, transfer: np.ndarray) -> tuple[Ints, np.ndarray]:
-    """The source of each tensor, and its transfer."""
+    """Return the source of each tensor, and its transfer time."""
     of = np.zeros(len(transfer), np.int64)
     of[tensors[tensors >= 0]] = sources[tensors >= 0]
     return of, transfer
 
 
 def _carried(problem: Problem, member: Ints) -> tuple[Ints, Ints, Ints, np.ndarray, np.ndarray, np.ndarray]:
-    """(sources, readers, tensors, transfer, host reads, host made) between clusters.
+    """Return (sources, consumers, tensors, transfer times, host reads, host writes) between clusters.
 
-    Tensors that go from one cluster to the same others are one.
+    Tensors from one cluster to the same consumers are merged into one.
     """
     tensors, transfer = problem.carried
     sources, readers = member[problem.sources], member[problem.readers]
     reads = problem.host_reads if problem.host_reads is not None else np.zeros(len(sources), bool)
-    made = problem.host_made if problem.host_made is not None else np.zeros(len(transfer), bool)
+    host_made = problem.host_made if problem.host_made is not None else np.zeros(len(transfer), bool)
     crosses = sources != readers
     read: dict[int, set[tuple[int, bool]]] = {}
-    maker: dict[int, int] = {}
+    producer: dict[int, int] = {}
     signals: set[tuple[int, int]] = set()
     for source, reader, tensor, in_host in zip(
         sources[crosses].tolist(),
@@ -337,11 +341,11 @@ def _carried(problem: Problem, member: Ints) -> tuple[Ints, Ints, Ints, np.ndarr
             signals.add((source, reader))
         else:
             read.setdefault(tensor, set()).add((reader, in_host))
-            maker[tensor] = source
+            producer[tensor] = source
     merged: dict[tuple[int, bool, tuple[tuple[int, bool], ...]], float] = {}
-    is_made = made.tolist()
+    is_host_made = host_made.tolist()
     for tensor, ends in sorted(read.items()):
-        key = maker[tensor], is_made[tensor], tuple(sorted(ends))
+        key = producer[tensor], is_host_made[tensor], tuple(sorted(ends))
         merged[key] = merged.get(key, 0.0) + float(transfer[tensor])
     rows = []
     for number, (source, _, both) in enumerate(merged):
@@ -361,10 +365,10 @@ def _carried(problem: Problem, member: Ints) -> tuple[Ints, Ints, Ints, np.ndarr
 
 
 def _levels(sources: Ints, readers: Ints, count: int) -> Ints:
-    """How many edges the longest way to each cluster has."""
-    starts, ends = (one.tolist() for one in adjacency(sources, readers, count))
+    """Return the number of edges on the longest path to each cluster."""
+    starts, ends = (array.tolist() for array in adjacency(sources, readers, count))
     level = [0] * count
-    for one in ready_order(sources, readers, range(count)):
-        for reader in ends[starts[one] : starts[one + 1]]:
-            level[reader] = max(level[reader], level[one] + 1)
+    for cluster in ready_order(sources, readers, range(count)):
+        for reader in ends[starts[cluster] : starts[cluster + 1]]:
+            level[reader] = max(level[reader], level[cluster] + 1)
     return np.array(level, np.int64)

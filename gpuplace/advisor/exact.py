@@ -1,10 +1,11 @@
-"""The largest load as a mixed-integer linear program, whose solver raises the bound, or proves a split the best.
+"""The largest load as a mixed-integer linear program, whose solver raises the bound, or proves a split optimal.
 
-A group g is on device d (x[g, d]); a tensor t enters d (i[t, d]) if a reader is there and the source is not, and leaves
-d (o[t, d]) if the source is there and a reader is not. Of all devices the load is at most z, which is to be the least.
+A group g is on device d (x[g, d]); a tensor t enters d (i[t, d]) if a consumer is there and the producer is not, and
+leaves d (o[t, d]) if the producer is there and a consumer is not. The load of every device is at most z, which is
+minimized.
 
 Source: "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020), section 5.1 (such a program);
-HiGHS (https://highs.dev), the solver, which the extra ``gpuplace[advise]`` brings.
+HiGHS (https://highs.dev), the solver, installed with the extra ``gpuplace[advise]``.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from gpuplace.advisor.records import Network
 
 
 def has_solver() -> bool:
-    """Whether it is installed."""
+    """Whether the solver is installed."""
     return importlib.util.find_spec("highspy") is not None
 
 
 def quiet_solver() -> Any:
-    """A solver on one thread that prints nothing, not even its name, as it does when it is made."""
+    """Return a solver on one thread that prints nothing, not even its banner on construction."""
     import highspy
 
     plain: Any = highspy.Highs
@@ -42,7 +43,7 @@ def quiet_solver() -> Any:
 
 
 class Rows:
-    """The rows of a linear program, as they are made."""
+    """Rows of a linear program under construction."""
 
     def __init__(self) -> None:
         self._columns: list[Any] = [np.zeros(0, dtype=np.int64)]
@@ -51,19 +52,19 @@ class Rows:
         self._upper: list[float] = []
 
     def add(self, columns: Any, weights: Any, lower: float, upper: float) -> None:
-        """Adds a row: what some columns, weighted, add up to lies between two limits."""
+        """Add a row: lower and upper bounds of a weighted sum of columns."""
         self._columns.append(np.asarray(columns))
         self._weights.append(np.asarray(weights))
         self._lower.append(lower)
         self._upper.append(upper)
 
     def program(self, cost: int, lower: Any, upper: Any) -> Any:
-        """The program, for a solver.
+        """Return the program for a solver.
 
         Args:
-            cost: the column that is to be as small as possible.
-            lower: ``[columns]``: what each is at least.
-            upper: ``[columns]``: what each is at most.
+            cost: column to minimize.
+            lower: ``[columns]`` lower bounds.
+            upper: ``[columns]`` upper bounds.
         """
         import highspy
 
@@ -80,28 +81,28 @@ class Rows:
 
 
 _MOST = 60_000
-"""Rows of the largest program that is begun; in seconds, one with more says nothing."""
+"""Maximal number of rows; larger programs make no progress within seconds."""
 _EXACT = 1e-7
-"""The part by which a split must be better to count as one."""
+"""Relative difference by which a split must be better to count as better."""
 
 
 def can_prove(net: Network) -> bool:
-    """Whether the solver is installed and the program is small enough to be begun.
+    """Whether the solver is installed and the program is small enough.
 
     Args:
-        net: of the problem.
+        net: network of the problem.
     """
     rows = 2 * len(net.readers) * int((net.links > 0).sum()) + len(net.sizes)
     return rows <= _MOST and has_solver()
 
 
 class Proof:
-    """One run of the solver: is there a split better than the best so far?
+    """A run of the solver: is there a split better than the best so far?
 
     Args:
-        net: of the problem.
-        value: the best so far.
-        bound: what no split is below, as known before.
+        net: network of the problem.
+        value: objective of the best split so far.
+        bound: known lower bound.
     """
 
     def __init__(self, net: Network, value: float, bound: float) -> None:
@@ -109,7 +110,7 @@ class Proof:
 
         self.net, self.value, self.bound = net, value, bound
         self.device: Ints | None = None
-        """``[groups]``: a better split that the solver came upon."""
+        """``[groups]``: a better split that the solver found, or None."""
         self._statuses = highspy.HighsModelStatus
         self._solver = quiet_solver()
         self._solver.setOptionValue("mip_rel_gap", _EXACT)
@@ -117,24 +118,24 @@ class Proof:
         self._solver.passModel(self._program(highspy))
 
     def run(self, seconds: float) -> None:
-        """Solves, at most for a time; then ``bound`` and ``device`` say what it came to."""
+        """Run the solver for a limited time; then ``bound`` and ``device`` contain the result."""
         self._solver.setOptionValue("time_limit", max(0.01, seconds))
         self._solver.run()
-        status, found = self._solver.getModelStatus(), self._solver.getInfo()
+        status, info = self._solver.getModelStatus(), self._solver.getInfo()
         if status == self._statuses.kInfeasible:
             self.bound = self.value  # nothing is better by more than _EXACT
             return
-        if math.isfinite(found.mip_dual_bound):
-            self.bound = max(self.bound, min(self.value, found.mip_dual_bound * (1 - _EXACT)))
+        if math.isfinite(info.mip_dual_bound):
+            self.bound = max(self.bound, min(self.value, info.mip_dual_bound * (1 - _EXACT)))
         values = np.array(self._solver.getSolution().col_value)
-        if found.primal_solution_status == 2 and len(values):
+        if info.primal_solution_status == 2 and len(values):
             groups, devices = len(self.net.sizes), self.net.device_count
             self.device = values[1 : 1 + groups * devices].reshape(groups, devices).argmax(axis=1)
         if status == self._statuses.kOptimal and self.device is not None:
-            self.bound = max(self.bound, found.objective_function_value * (1 - 2 * _EXACT))
+            self.bound = max(self.bound, info.objective_function_value * (1 - 2 * _EXACT))
 
     def cancel(self) -> None:
-        """Ends a run on another thread soon."""
+        """Interrupt a run on another thread."""
         self._solver.cancelSolve()
 
     def _program(self, highspy: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Groups and what goes between them, as flat arrays: the form in which splits are searched.
+"""Groups and the tensors between them as flat arrays, in which splits are searched.
 
-Nodes that must be together are one group, and a tensor that nobody reads outside its group is nothing. Tensors from one
-group to the same others are one tensor that costs as much as all of them.
+Nodes that must stay together are one group, and a tensor that is read only within its group is ignored. Tensors from
+one group to the same consumers are one tensor with the sum of their costs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gpuplace.advisor.records import Blocks, Network
 
 
 def network_of(problem: Problem) -> Network:
-    """The network of a problem, with the first of its orders.
+    """Return the network of a problem, with the first of its linear orders.
 
     Args:
-        problem: one that `checked` let pass.
+        problem: a problem that `checked` accepted.
     """
     count = problem.group_count
     kinds = [device.kind for device in problem.devices]
@@ -57,10 +57,10 @@ def network_of(problem: Problem) -> Network:
 
 
 def blocks_of(problem: Problem) -> Blocks:
-    """The nodes of a problem as its latency needs them.
+    """Return the nodes of a problem in the form that latency computation needs.
 
     Args:
-        problem: one that `checked` let pass.
+        problem: a problem that `checked` accepted.
     """
     order = topological_order(problem)
     place = np.empty_like(order)
@@ -86,41 +86,41 @@ def blocks_of(problem: Problem) -> Blocks:
 
 
 def orders(problem: Problem, most: int = 4) -> list[Ints]:
-    """Linear orders of the groups, in which an interval is likely to be a good part of a split.
+    """Return linear orders of the groups, whose intervals are likely to be good parts of a split.
 
-    First depth first, then breadth first, both in the order of ``lines``.
+    Depth first, then breadth first, both in the order of ``pipeline_edges``.
 
     Args:
-        problem: one that `checked` let pass.
-        most: how many are looked for.
+        problem: a problem that `checked` accepted.
+        most: maximal number of orders.
     """
-    component, sources, readers, first = lines(problem)
-    found: list[Ints] = []
+    component, sources, readers, first = pipeline_edges(problem)
+    walks: list[Ints] = []
     for depth_first, backwards in ((True, False), (True, True), (False, False), (False, True))[:most]:
         ends = (readers, sources) if backwards else (sources, readers)
         walk = _walk(*ends, component, first, depth_first)
         walk = walk[::-1].copy() if backwards else walk
-        if not any(np.array_equal(walk, other) for other in found):
-            found.append(walk)
-    return found
+        if not any(np.array_equal(walk, other) for other in walks):
+            walks.append(walk)
+    return walks
 
 
-def lines(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
-    """Which groups come after which in a pipeline.
+def pipeline_edges(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the order of groups in a pipeline.
 
-    In training a device that has a forward node has its backward nodes too; so the forward nodes say the order. Where
-    they are not known, that is the first node of each group, if many groups wait for each other. What has no forward
-    node mirrors its backward edges::
+    In training, a device that has a forward node also has its backward nodes, so the forward nodes determine the order.
+    If forward nodes are unknown and many groups depend on each other, the first node of each group counts. A group
+    without a forward node gets the mirror image of its backward edges::
 
         forward     a ────────> b ────────> c        edges: a -> b -> c, and, mirrored, a -> x -> b
         backward    a <── x <── b <──────── c
 
     Args:
-        problem: one that `checked` let pass.
+        problem: a problem that `checked` accepted.
 
     Returns:
-        The component of each group, those that lead to each other being one; sources and readers of the edges between
-        components, each once; and the place of each group's first node in a topological order.
+        The strongly connected component of each group; sources and consumers of the distinct edges between components;
+        and the position of each group's first node in a topological order.
     """
     count = problem.group_count
     order = topological_order(problem)
@@ -135,8 +135,8 @@ def lines(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
         is_forward = ~ends[0] & ~ends[1]
         is_mirrored = ends[0] & ends[1] & ~(has_forward[sources] & has_forward[readers])
         sources, readers = (
-            np.concatenate([one[is_forward], other[is_mirrored]])
-            for one, other in ((sources, readers), (readers, sources))
+            np.concatenate([direct[is_forward], mirrored[is_mirrored]])
+            for direct, mirrored in ((sources, readers), (readers, sources))
         )
         component = _components(sources, readers, count)
     else:
@@ -155,7 +155,7 @@ def lines(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _walk(sources: Ints, readers: Ints, component: Ints, first: Ints, depth_first: bool) -> Ints:
-    """The groups by the components they are in, each component after those that lead to it."""
+    """Return the groups by component, each component after its predecessors."""
     count = int(component.max()) + 1
     order = np.lexsort((readers, sources))
     early = np.full(count, np.iinfo(np.int64).max)
@@ -168,12 +168,12 @@ def _walk(sources: Ints, readers: Ints, component: Ints, first: Ints, depth_firs
 
 
 def _components(sources: Ints, readers: Ints, count: int) -> Ints:
-    """The strongly connected component of every group, by Tarjan's algorithm without recursion."""
+    """Return the strongly connected component of every group, by Tarjan's algorithm without recursion."""
     starts, ends = (array.tolist() for array in adjacency(sources, readers, count))
     number = [-1] * count
     low = [0] * count
     component = [-1] * count
-    seen = found = 0
+    seen = component_count = 0
     stack: list[int] = []
     for root in range(count):
         if number[root] >= 0:
@@ -195,8 +195,8 @@ def _components(sources: Ints, readers: Ints, count: int) -> Ints:
                     low[node] = min(low[node], number[end])
             else:
                 if low[node] == number[node]:
-                    _close(node, stack, component, found)
-                    found += 1
+                    _close(node, stack, component, component_count)
+                    component_count += 1
                 if path:
                     above = path[-1][0]
                     low[above] = min(low[above], low[node])
@@ -204,7 +204,7 @@ def _components(sources: Ints, readers: Ints, count: int) -> Ints:
 
 
 def _close(root: int, stack: list[int], component: list[int], number: int) -> None:
-    """Number the component whose first member is `root`, and take it from the stack."""
+    """Number the component whose root is `root`, and remove it from the stack."""
     member = -1
     while member != root:
         member = stack.pop()
@@ -212,7 +212,7 @@ def _close(root: int, stack: list[int], component: list[int], number: int) -> No
 
 
 def _link_costs(problem: Problem) -> Floats:
-    """``[devices]``: what a transfer costs each, the mean over all others where each pair has its own link."""
+    """Return ``[devices]`` transfer cost of each, the mean over all others if each pair has its own link."""
     if problem.links is None or len(problem.devices) < 2:
         return np.array([device.link for device in problem.devices], float)
     both = problem.links.per_unit + problem.links.per_unit.T
@@ -220,20 +220,20 @@ def _link_costs(problem: Problem) -> Floats:
 
 
 def _tensors(problem: Problem) -> tuple[Floats, Ints, Ints, Ints]:
-    """(cost, source, start of readers, readers) of the tensors between groups."""
+    """Return (cost, source, start of consumers, consumers) of the tensors between groups."""
     tensors, transfer = problem.carried
     sources, readers = problem.groups[problem.sources], problem.groups[problem.readers]
     crosses = (sources != readers) & (tensors >= 0)
     read: dict[int, set[int]] = {}
-    made: dict[int, int] = {}
+    producer: dict[int, int] = {}
     for tensor, source, reader in zip(
         tensors[crosses].tolist(), sources[crosses].tolist(), readers[crosses].tolist()
     ):
         read.setdefault(tensor, set()).add(reader)
-        made[tensor] = source
+        producer[tensor] = source
     costs: dict[tuple[int, tuple[int, ...]], float] = {}
     for tensor, reader_groups in sorted(read.items()):
-        key = made[tensor], tuple(sorted(reader_groups))
+        key = producer[tensor], tuple(sorted(reader_groups))
         costs[key] = costs.get(key, 0.0) + float(transfer[tensor])
     start = np.zeros(len(costs) + 1, np.int64)
     np.cumsum([len(ends) for _, ends in costs], out=start[1:])

@@ -1,11 +1,11 @@
-"""Placers of the literature that the search of a step's time begins with: HEFT, m-TOPO, m-ETF and m-SCT.
+"""Published placers, with which the search of a step's time begins: HEFT, m-TOPO, m-ETF and m-SCT.
 
-Nodes that must be together are placed with the first of them that computes; only GPUs are chosen where a GPU can run a
-node; links are as long as a copy takes that is alone.
+Nodes that must stay together are placed with the first of them that computes. Only GPUs are used for nodes that can run
+on a GPU. Links have the speed of a copy that shares no link.
 
 Sources: Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task scheduling for heterogeneous computing",
 IEEE TPDS 2002 (HEFT, with gaps); Hwang, Chow, Anger, Lee, SIAM J. Comput. 1989 (ETF) and Jeon et al., "Baechi: fast
-device placement of machine learning graphs", SoCC 2020 (m-TOPO, m-ETF, m-SCT; favourite children after Hanen, Munier,
+device placement of machine learning graphs", SoCC 2020 (m-TOPO, m-ETF, m-SCT; favorite children after Hanen, Munier,
 1995).
 """
 
@@ -23,7 +23,7 @@ from gpuplace.advisor.problem import Problem, adjacency, topological_order
 
 
 class Costs:
-    """A problem as the placers read it.
+    """A problem in the form that the placers read.
 
     Args:
         problem: nodes, edges and devices.
@@ -52,18 +52,19 @@ class Costs:
             np.where(tensors >= 0, transfer[tensors], 0.0) if len(transfer) else np.zeros(len(tensors))
         )
         if problem.host_reads is not None and problem.host_made is not None and len(transfer):
-            stays = (tensors >= 0) & problem.host_reads & problem.host_made[tensors]  # nothing is copied
+            # The tensor stays in host memory.
+            stays = (tensors >= 0) & problem.host_reads & problem.host_made[tensors]
             self.units = np.where(stays, 0.0, self.units)
         links = problem.copy_links
         self.per_unit, self.latency = links.per_unit, links.latency
         edges = np.arange(len(problem.sources))
-        self.in_start, self.in_edges = (one.tolist() for one in adjacency(problem.readers, edges, self.count))
-        self.out_start, self.out_edges = (
-            one.tolist() for one in adjacency(problem.sources, edges, self.count)
-        )
+        incoming = adjacency(problem.readers, edges, self.count)
+        self.in_start, self.in_edges = (array.tolist() for array in incoming)
+        outgoing = adjacency(problem.sources, edges, self.count)
+        self.out_start, self.out_edges = (array.tolist() for array in outgoing)
         self.source, self.reader = problem.sources.tolist(), problem.readers.tolist()
         self.is_idle = [False] * self.count
-        for node in self.order:  # such as variables and what reads them
+        for node in self.order:  # such as variables and their reads
             waits = any(not self.is_idle[self.source[edge]] for edge in self.in_edges_of(node))
             self.is_idle[node] = not waits and not self.seconds[node].min() and bool(self.out_edges_of(node))
         apart = ~np.eye(self.devices, dtype=bool)
@@ -78,19 +79,19 @@ class Costs:
         )
 
     def mean_copy(self, edge: int) -> float:
-        """What a copy takes between two GPUs, in seconds.
+        """Return the mean time of a copy between two GPUs, in seconds.
 
         Args:
-            edge: what is copied.
+            edge: edge of the copied tensor.
         """
         return self.mean_latency + self.mean_per_unit * self.units[edge] if self.units[edge] else 0.0
 
     def copy(self, edge: int, begin: int, end: int) -> float:
-        """What a copy takes, in seconds.
+        """Return the time of a copy, in seconds.
 
         Args:
-            edge: what is copied.
-            begin, end: from which device to which.
+            edge: edge of the copied tensor.
+            begin, end: sending and receiving device.
         """
         if begin == end or not self.units[edge]:
             return 0.0
@@ -104,7 +105,7 @@ class Costs:
 
 
 class Placing:
-    """Groups as they are placed; memory is what is left."""
+    """Placement of groups under construction, with the free memory of each device."""
 
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
@@ -124,12 +125,12 @@ class Placing:
             self.left[device] -= self.costs.sizes[group]
 
     def last_resort(self, group: int) -> int:
-        """Where most room is, for what fits nowhere."""
+        """Return the device with most free memory, for a group that fits nowhere."""
         room = np.where(self.costs.possible[group], self.left, -math.inf)
         return int(room.argmax())
 
     def ready(self, node: int, device: int) -> float:
-        """When all that a node reads can be on a device."""
+        """Return the time at which all inputs of a node are available on a device."""
         begin = 0.0
         for edge in self.costs.in_edges_of(node):
             source = self.costs.source[edge]
@@ -139,7 +140,7 @@ class Placing:
         return begin
 
     def take_sources(self, node: int, device: int) -> None:
-        """What only waits to be read, such as variables, goes where it is read first."""
+        """Place the idle predecessors of a node, such as variables, on the device where they are read first."""
         stack = self.costs.in_edges_of(node)
         while stack:
             source = self.costs.source[stack.pop()]
@@ -157,19 +158,19 @@ class Placing:
 
 
 def heft(costs: Costs) -> list[int]:
-    """The device of each node by HEFT: by falling upward rank, into the earliest gap.
+    """Return the device of each node by HEFT: in order of decreasing upward rank, in the earliest gap.
 
     Args:
         costs: the problem.
     """
     rank = [0.0] * costs.count
     for node in reversed(costs.order):
-        after = (costs.mean_copy(edge) + rank[costs.reader[edge]] for edge in costs.out_edges_of(node))
-        rank[node] = float(costs.mean_seconds[node]) + max(after, default=0.0)
+        ranks = (costs.mean_copy(edge) + rank[costs.reader[edge]] for edge in costs.out_edges_of(node))
+        rank[node] = float(costs.mean_seconds[node]) + max(ranks, default=0.0)
     place = {node: at for at, node in enumerate(costs.order)}
     placing = Placing(costs)
     busy: list[list[tuple[float, float]]] = [[] for _ in range(costs.devices)]
-    for node in sorted(costs.order, key=lambda one: (-rank[one], place[one])):
+    for node in sorted(costs.order, key=lambda candidate: (-rank[candidate], place[candidate])):
         if costs.is_idle[node]:
             continue
         best: tuple[float, int, float] | None = None
@@ -204,19 +205,20 @@ def _gap(busy: list[tuple[float, float]], ready: float, lasts: float) -> float:
     return begin
 
 
-def earliest_first(costs: Costs, favourites: Mapping[int, int] | None = None) -> list[int]:
-    """The device of each node by m-ETF: of all that is ready, what can begin first, where it can begin first.
+def m_etf(costs: Costs, favorite_children: Mapping[int, int] | None = None) -> list[int]:
+    """Return the device of each node by m-ETF: of all ready nodes, the one that can begin first, where it can begin
+    first.
 
     Args:
         costs: the problem.
-        favourites: node -> the reader that a device waits for when it has done the node, for a while; None: it waits
-            for none.
+        favorite_children: node to the consumer that its device waits for after the node, for a while; None for no
+            waiting.
     """
-    favourite = favourites or {}
+    favorite_child = favorite_children or {}
     placing = Placing(costs)
     free = [0.0] * costs.devices
     awaited: list[tuple[int, float]] = [(-1, 0.0)] * costs.devices
-    """For each device the favourite child of its last node, and until when it waits for it."""
+    """For each device, the favorite child of its last node, and the time until which it waits for that child."""
     waits = [len(costs.in_edges_of(node)) for node in range(costs.count)]
     heap: list[tuple[float, int, int, int]] = []
     place = {node: at for at, node in enumerate(costs.order)}
@@ -232,12 +234,12 @@ def earliest_first(costs: Costs, favourites: Mapping[int, int] | None = None) ->
         return begin
 
     def offer(node: int) -> None:
-        found = False
+        is_offered = False
         for device in range(costs.devices):
             if placing.may(node, device):
                 heapq.heappush(heap, (begin_of(node, device), place[node], node, device))
-                found = True
-        if not found:
+                is_offered = True
+        if not is_offered:
             heapq.heappush(heap, (0.0, place[node], node, placing.last_resort(costs.groups[node])))
 
     def finish(node: int) -> None:
@@ -275,6 +277,7 @@ def earliest_first(costs: Costs, favourites: Mapping[int, int] | None = None) ->
             else:
                 device = placing.last_resort(costs.groups[node])
         now = begin_of(node, device)
+        # The begin was computed when the node was offered; since then its device may have become busy.
         if now > begin:
             heapq.heappush(heap, (now, place[node], node, device))
             continue
@@ -284,17 +287,17 @@ def earliest_first(costs: Costs, favourites: Mapping[int, int] | None = None) ->
         placing.done[node] = end
         if costs.is_gpu[device] and end > begin:
             free[device] = end
-            child = favourite.get(node, -1)
+            child = favorite_child.get(node, -1)
             longest = max((costs.mean_copy(edge) for edge in costs.out_edges_of(node)), default=0.0)
             awaited[device] = (child, end + longest)
         finish(node)
     return placing.result()
 
 
-def in_stretches(costs: Costs) -> list[int]:
-    """The device of each node by m-TOPO: stretches of a topological order.
+def m_topo(costs: Costs) -> list[int]:
+    """Return the device of each node by m-TOPO: intervals of a topological order.
 
-    Each has an equal part of all memory, and as much more as the largest node needs.
+    Each device gets an equal share of all memory, plus the size of the largest group.
 
     Args:
         costs: the problem.
@@ -321,17 +324,17 @@ def in_stretches(costs: Costs) -> list[int]:
     return placing.result()
 
 
-_FAVOURITE = 0.5
-"""Below this, an edge of the linear program makes its reader the favourite child."""
+_FAVORITE = 0.5
+"""Value of an edge in the linear program below which its consumer is the favorite child."""
 _ENDLESS = 1e30
 
 
-def favourite_children(costs: Costs, seconds: float) -> dict[int, int]:
-    """Node -> its favourite child, by the linear program of small communication times, rounded; by HiGHS.
+def favorite_children(costs: Costs, seconds: float) -> dict[int, int]:
+    """Return the favorite child of nodes, by the linear program of small communication times, rounded; uses HiGHS.
 
     Args:
         costs: the problem.
-        seconds: how long the program may take; where that is too short, there are none.
+        seconds: time limit of the program; if it is too short, the result is empty.
     """
     solver = quiet_solver()
     solver.setOptionValue("time_limit", float(seconds))
@@ -349,26 +352,26 @@ def favourite_children(costs: Costs, seconds: float) -> dict[int, int]:
     lasts = costs.mean_seconds.tolist()
     scale = 1e3 / max(sum(lasts), 1e-12)
     rows = Rows()
-    after: dict[int, list[int]] = {}
-    before: dict[int, list[int]] = {}
+    out_pairs: dict[int, list[int]] = {}
+    in_pairs: dict[int, list[int]] = {}
     for at, (source, reader) in enumerate(keys):  # s_reader - s_source - c x >= p_source
         weights = [1.0, -1.0, -pairs[source, reader] * scale]
         rows.add([number + reader, number + source, at], weights, lasts[source] * scale, _ENDLESS)
-        after.setdefault(source, []).append(at)
-        before.setdefault(reader, []).append(at)
-    for of in (after, before):
+        out_pairs.setdefault(source, []).append(at)
+        in_pairs.setdefault(reader, []).append(at)
+    for of in (out_pairs, in_pairs):
         for ends in of.values():  # all but one child, or parent, pay for the copy
             rows.add(ends, [1.0] * len(ends), len(ends) - 1.0, _ENDLESS)
     for node in {node for pair in keys for node in pair}:
-        if node not in after:
+        if node not in out_pairs:
             rows.add([number + count, number + node], [1.0, -1.0], lasts[node] * scale, _ENDLESS)
     upper = np.concatenate([np.ones(number), np.full(count + 1, _ENDLESS)])
     solver.passModel(rows.program(number + count, np.zeros(number + count + 1), upper))
     solver.run()
     values = np.array(solver.getSolution().col_value)
-    found: dict[int, int] = {}
+    child_of: dict[int, int] = {}
     if len(values):
         for at, (source, reader) in enumerate(keys):
-            if values[at] < _FAVOURITE:
-                found.setdefault(source, reader)
-    return found
+            if values[at] < _FAVORITE:
+                child_of.setdefault(source, reader)
+    return child_of

@@ -1,9 +1,9 @@
-"""A placement problem in numbers, wherever it comes from: what each node costs where, and what goes between them.
+"""A placement problem in numbers, independent of its source: costs of nodes on devices, and of the edges between them.
 
-Times have one unit, which is the problem's own; so have sizes. The output of a node is one tensor. It costs its
-``transfer`` times the ``link`` of a device whenever it leaves that device, once for all that read it elsewhere, and
-whenever it enters one, once for all that read it there. For the time of a step, ``Problem.links`` says instead what
-each copy takes, and ``Problem.tensors`` which edges carry which of several outputs.
+All times of a problem have one unit, and so do all sizes. The output of a node is one tensor. It costs its ``transfer``
+times the ``link`` of a device whenever it leaves that device (once for all consumers elsewhere) and whenever it enters
+one (once for all consumers there). For the time of a step, ``Problem.links`` gives the time of each copy instead, and
+``Problem.tensors`` states which edges carry which of several outputs.
 """
 
 from __future__ import annotations
@@ -25,132 +25,136 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Device:
-    """One device that nodes are put on."""
+    """A device of a problem."""
 
     name: str
-    """As it is shown."""
+    """Displayed name."""
     kind: int
-    """Which column of ``Problem.seconds`` it goes by; devices of one kind, link and memory are alike."""
+    """Column of ``Problem.seconds``; devices of one kind, link and memory are interchangeable."""
     memory: float = float("inf")
-    """How much it holds, in the unit of ``Problem.sizes``."""
+    """Memory, in the unit of ``Problem.sizes``."""
     link: float = 1.0
-    """What a transfer costs it, as a multiple of ``Problem.transfer``; 0: nothing, as for the host."""
+    """Cost factor of a transfer relative to ``Problem.transfer``; 0 if it is free, as for the host."""
     is_pool: bool = False
-    """Whether it has workers enough to run each node as soon as what it reads is there; else its nodes run as blocks,
-    which start when all that they read is there, and send when all are done. For the time of a step it is the host.
+    """Whether it has enough workers to run each node as soon as its inputs are available; otherwise its nodes run as
+    blocks, which start when all their inputs are available, and send when all nodes are done. For the time of a step, a
+    pool is the host.
     """
     workers: int = 1
-    """Of a pool, for the time of a step: how many threads run its nodes, and start those of all other devices."""
+    """Number of threads of a pool, for the time of a step; they run its nodes, and start those of all other devices."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """How copies get from device to device, for the time of a step."""
+    """Routes of copies between devices, for the time of a step."""
 
     per_unit: Floats
-    """``[devices, devices]``, from and to: time that a unit of ``Problem.transfer`` takes."""
+    """``[devices, devices]``, from and to: time per unit of ``Problem.transfer``."""
     latency: Floats
-    """``[devices, devices]``: time before the first unit is there."""
+    """``[devices, devices]``: time until the first unit arrives."""
     channel: Ints
-    """``[devices, devices]``: copies of one channel go one at a time, in the order in which they were started; -1: the
-    copy takes no time, as within the host's memory.
+    """``[devices, devices]``: copies of one channel run one at a time, in the order in which they were started; -1 if
+    the
+    copy takes no time, as within host memory.
     """
     shared: Ints | None = None
-    """``[devices, devices, at most so many]``: links, such as those of a PCIe switch, that copies of several channels
-    share: each waits until those that began before have left it; -1: no more. None: there are none.
+    """``[devices, devices, links of a route]``: links that copies of several channels share, such as those of a PCIe
+    switch; each copy waits until earlier copies have left the link; -1 for no more. None if there are no such links.
     """
     pace: Floats | None = None
-    """``[links]``: for how long a unit keeps each of the ``shared`` busy."""
+    """``[links]``: time per unit on each of the ``shared`` links."""
     start: float = 0.0
-    """Time of a worker of the host to start a copy."""
+    """Time of a host worker to start a copy."""
     notice: float = 0.0
-    """Time from the end of a copy until the host knows of it."""
+    """Time from the end of a copy until the host notices."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExactStep:
-    """An estimate's step, and which of its nodes have the devices of a problem's."""
+    """The step of an estimate, and the mapping of its nodes to those of a problem."""
 
     clock: StepClock
-    """Of the step."""
+    """Clock of the step."""
     node: Ints
-    """``[nodes of the step's graph]`` the node of the problem that each is with; -1: none."""
+    """``[nodes of the step's graph]`` problem node that each is placed with; -1 if it is fixed."""
     fixed: Ints
-    """The same: the device of those that are with none, by the step's devices."""
+    """``[nodes of the step's graph]`` device of the fixed nodes, as a device of the step."""
     devices: tuple[int, ...]
-    """The step's device for each of the problem's."""
-    gates: Ints
-    """Nodes of the step's graph that are where all are that they wait for."""
-    gate_homes: Ints
-    """``[gates]`` devices of the step, for where those are on several."""
-    gate_start: Ints
-    """``[gates + 1]`` where those begin in ``awaited``."""
+    """Device of the step for each of the problem's devices."""
+    barriers: Ints
+    """Nodes of the step's graph that only wait, and are placed with the nodes that they wait for."""
+    barrier_homes: Ints
+    """``[barriers]`` device of the step to use if these nodes are on several devices."""
+    barrier_start: Ints
+    """``[barriers + 1]`` start of each barrier's nodes in ``awaited``."""
     awaited: Ints
-    """Nodes of the problem; -1 less a device of the step for what is with none."""
+    """Nodes of the problem; -1 minus a device of the step for a fixed node."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Nodes, their edges and the devices; an array's axis of nodes is in the order of ``ids``."""
+    """Nodes, their edges and the devices; node axes of arrays are in the order of ``ids``."""
 
     ids: tuple[Hashable, ...]
-    """What each node is called."""
+    """Name of each node."""
     seconds: Floats
-    """``[nodes, kinds]``: time on a device of each kind; infinite where it cannot run."""
+    """``[nodes, kinds]``: time on a device of each kind; infinite if it cannot run there."""
     sizes: Floats
     """``[nodes]``: memory on a device."""
     transfer: Floats
-    """``[nodes]``: time for the output to cross a link of 1."""
+    """``[nodes]``: time of the output on a link of cost factor 1."""
     groups: Ints
-    """``[nodes]``: nodes of one number stay on one device; the numbers are 0, 1, ... without a gap."""
+    """``[nodes]``: nodes of one group stay on one device; groups are numbered from 0 without gaps."""
     sources: Ints
-    """``[edges]``: index of the node that makes the tensor."""
+    """``[edges]``: producing node."""
     readers: Ints
-    """``[edges]``: index of the node that reads it."""
+    """``[edges]``: consuming node."""
     devices: tuple[Device, ...]
-    """What there is to put them on."""
+    """The devices."""
     links: Links | None = None
-    """How copies go, for the time of a step; None: a unit takes the larger ``Device.link`` of both ends, from every
-    device one copy at a time.
+    """Routes of copies, for the time of a step; None: a unit takes the larger ``Device.link`` of both ends, and each
+    device
+    sends one copy at a time.
     """
     starts: Floats | None = None
-    """``[nodes, kinds]``: time of a worker of the host to start a node, for the time of a step; None: none."""
+    """``[nodes, kinds]``: time of a host worker to start a node, for the time of a step; None for no time."""
     is_inline: NDArray[np.bool_] | None = None
-    """``[nodes]``: whether the host runs it on the worker that made it ready, as it is cheap; None: none is."""
+    """``[nodes]``: whether the node is cheap, so the host runs it on the worker that made it ready; None if none is."""
     tensors: Ints | None = None
     """``[edges]``: the number of the tensor that each carries; -1: none, only that the source is done. None: each node
     has one tensor, with its number.
     """
     tensor_transfer: Floats | None = None
-    """``[tensors]``: what ``transfer`` is for nodes, for each of the ``tensors``; ``transfer`` is then their sums."""
+    """``[tensors]``: transfer time of each tensor, if there are ``tensors``; ``transfer`` then contains the sums."""
     host_reads: NDArray[np.bool_] | None = None
-    """``[edges]``: whether the reader needs it in the host's memory wherever it runs, for the time of a step."""
+    """``[edges]``: whether the consumer reads host memory wherever it runs, for the time of a step."""
     host_made: NDArray[np.bool_] | None = None
-    """``[tensors]``: whether it is made in the host's memory wherever its node runs, for the time of a step."""
+    """``[tensors]``: whether the tensor is in host memory wherever its node runs, for the time of a step."""
     held: Floats | None = None
-    """``[nodes]``: for how long a node on a pool has all cores, for the time of a step: of such nodes one computes at a
-    time. None: none has.
+    """``[nodes]``: time for which a node on a pool occupies all cores, for the time of a step; only one such node
+    computes
+    at a time. None if no node does.
     """
     is_backward: NDArray[np.bool_] | None = None
-    """``[nodes]``: whether it is of the backward pass; None: that is not known."""
+    """``[nodes]``: whether the node belongs to the backward pass; None if that is unknown."""
     exact: ExactStep | None = None
-    """What the time of a step goes by instead of by all above, which then only leads the search; None: nothing."""
+    """The step that determines the time; the fields above then only guide the search. None if there is none."""
 
     @property
     def node_count(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return len(self.ids)
 
     @property
     def carried(self) -> tuple[Ints, Floats]:
-        """The tensor of every edge, or -1, and the transfer of every tensor."""
+        """The tensor of every edge, or -1, and the transfer time of every tensor."""
         if self.tensors is None or self.tensor_transfer is None:
             return self.sources, self.transfer
         return self.tensors, self.tensor_transfer
 
     @property
     def copy_links(self) -> Links:
-        """How copies go; where that is not said, as a device's ``link`` has it, from each device one at a time."""
+        """Routes of copies; without ``links``, by each device's ``link``, one copy at a time from each device."""
         if self.links is not None:
             return self.links
         cost = np.array([device.link for device in self.devices], float)
@@ -160,22 +164,22 @@ class Problem:
 
     @property
     def group_count(self) -> int:
-        """How many groups there are, those of one node included."""
+        """Number of groups, including those of one node."""
         return int(self.groups.max()) + 1 if len(self.groups) else 0
 
 
 def checked(problem: Problem) -> Problem:
-    """The problem, if it can be searched.
+    """Return the problem if it can be searched.
 
     Args:
-        problem: as its maker left it.
+        problem: the problem.
 
     Raises:
-        InvalidArgumentError: there is no device; a number is negative or not a number; edges form a cycle; a group
-            can run on no device, or fits on none; or all groups together do not fit, with how much is missing.
+        InvalidArgumentError: There is no device; a number is negative or NaN; edges form a cycle; a group can run on no
+            device, or fits on none; or all groups together do not fit, with the missing memory.
     """
     if not problem.devices:
-        raise InvalidArgumentError.of("There is no device to put nodes on", hint="at least one device")
+        raise InvalidArgumentError.of("The problem has no devices.", hint="add at least one device")
     for name in ("seconds", "sizes", "transfer"):
         values = getattr(problem, name)
         is_wrong = np.isnan(values) | (values < 0)
@@ -184,7 +188,7 @@ def checked(problem: Problem) -> Problem:
         if is_wrong.any():
             at = np.argwhere(is_wrong)[0]
             raise InvalidArgumentError.of(
-                f"Node {problem.ids[at[0]]} has {values[tuple(at)]} in '{name}', which must be a number from 0 on"
+                f"Node {problem.ids[at[0]]} has {values[tuple(at)]} in '{name}', which must be a number of at least 0"
             )
     topological_order(problem)
     _check_room(problem)
@@ -192,34 +196,34 @@ def checked(problem: Problem) -> Problem:
 
 
 def topological_order(problem: Problem) -> Ints:
-    """The nodes so that each comes after those it reads; what can be chosen freely stays in the problem's order.
+    """Return the nodes in topological order; ties keep the problem's order.
 
     Args:
         problem: nodes and edges.
 
     Raises:
-        InvalidArgumentError: edges form a cycle, whose nodes are named.
+        InvalidArgumentError: The edges form a cycle, whose nodes are named.
     """
     count = problem.node_count
     order = ready_order(problem.sources, problem.readers, range(count))
     if len(order) < count:
-        left = sorted(set(range(count)).difference(order))
-        cycle = [str(problem.ids[node]) for node in _a_cycle(problem, left)]
+        unordered = sorted(set(range(count)).difference(order))
+        cycle = [str(problem.ids[node]) for node in _a_cycle(problem, unordered)]
         shown = " -> ".join(cycle if len(cycle) <= 12 else [*cycle[:6], "...", *cycle[-5:]])
         raise InvalidArgumentError.of(
             f"The edges form a cycle of {len(cycle) - 1} nodes: {shown}",
-            hint="leave out the edges that go back, as those of a loop's NextIteration",
+            hint="remove back edges, such as those of a loop's NextIteration",
         )
     return np.array(order, np.int64)
 
 
 def ready_order(sources: Ints, readers: Ints, nodes: Sequence[int], is_deep: bool = False) -> list[int]:
-    """Nodes, each after those with an edge to it; those that wait for each other are left out.
+    """Return the nodes, each after its predecessors; nodes on a cycle are left out.
 
     Args:
-        sources, readers: ``[edges]``: the ends of each.
-        nodes: all nodes, in the order in which those begin that wait for none.
-        is_deep: whether what has just become ready comes next, as in a walk to depth; otherwise last.
+        sources, readers: ``[edges]``: producer and consumer of each.
+        nodes: all nodes; those without predecessors start in this order.
+        is_deep: whether a node that has just become ready comes next (depth first); otherwise it comes last.
     """
     starts, ends = (array.tolist() for array in adjacency(sources, readers, len(nodes)))
     waits = np.bincount(readers, minlength=len(nodes)).tolist()
@@ -238,32 +242,32 @@ def ready_order(sources: Ints, readers: Ints, nodes: Sequence[int], is_deep: boo
 
 
 def adjacency(sources: Ints, ends: Ints, count: int) -> tuple[Ints, Ints]:
-    """Edges by their source: ``ends[starts[n]:starts[n + 1]]`` are those of node n.
+    """Return edges grouped by their source: ``ends[starts[n]:starts[n + 1]]`` are those of node n.
 
     Args:
         sources: ``[edges]``, the node that each belongs to.
         ends: ``[edges]``, the other node.
-        count: how many nodes there are.
+        count: number of nodes.
     """
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(sources, minlength=count), out=starts[1:])
     return starts, ends[np.argsort(sources, kind="stable")]
 
 
-def _a_cycle(problem: Problem, left: list[int]) -> list[int]:
-    """A cycle, its first node again at its end; each of `left` has an edge from another of them."""
-    among = set(left)
-    before = {
+def _a_cycle(problem: Problem, unordered: list[int]) -> list[int]:
+    """Return a cycle, with its first node again at its end; each of `unordered` has an edge from another of them."""
+    among = set(unordered)
+    predecessor = {
         reader: source
         for source, reader in zip(problem.sources.tolist(), problem.readers.tolist())
         if source in among and reader in among
     }
-    node, seen = left[0], dict[int, int]()
+    node, seen = unordered[0], dict[int, int]()
     path: list[int] = []
     while node not in seen:
         seen[node] = len(path)
         path.append(node)
-        node = before[node]
+        node = predecessor[node]
     return [node, *reversed(path[seen[node] :])]
 
 
@@ -274,11 +278,11 @@ def _check_room(problem: Problem) -> None:
     kinds = [device.kind for device in problem.devices]
     for group in np.flatnonzero(np.isinf(runs[:, kinds]).all(axis=1)).tolist():
         members = _members(problem, group)
-        together = ", which must be on one device," if "," in members else ""
+        together = ", which must stay on one device," if "," in members else ""
         raise InvalidArgumentError.of(
             f"No device runs {members}{together}",
             facts={"devices": ", ".join(device.name for device in problem.devices)},
-            hint="another device, or fewer nodes that must be together",
+            hint="add another device, or let fewer nodes stay together",
         )
     room = np.array([device.memory for device in problem.devices])
     for group in range(count):
@@ -286,18 +290,18 @@ def _check_room(problem: Problem) -> None:
         if sizes[group] > possible.max():
             raise InvalidArgumentError.of(
                 f"{_members(problem, group)} needs {sizes[group]:g} of memory, {sizes[group] - possible.max():g} more "
-                "than any device that can run it has",
-                hint="a device with more memory, or fewer nodes that must be together",
+                "than any device that can run it",
+                hint="add a device with more memory, or let fewer nodes stay together",
             )
     if sizes.sum() > room.sum():
         raise InvalidArgumentError.of(
             f"All nodes together need {sizes.sum():g} of memory, {sizes.sum() - room.sum():g} more than there is",
-            hint="more devices, or devices with more memory",
+            hint="add devices, or devices with more memory",
         )
 
 
 def group_seconds(problem: Problem) -> Floats:
-    """``[groups, kinds]``: what the nodes of each group take together.
+    """Return ``[groups, kinds]``: total time of the nodes of each group.
 
     Args:
         problem: nodes and groups.

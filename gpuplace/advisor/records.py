@@ -1,4 +1,4 @@
-"""What the loops of the search walk over and work with: named arrays of one axis, or lists of the same numbers."""
+"""Records of the search: problems as flat arrays (or lists of the same numbers), and its state and scratch space."""
 
 from __future__ import annotations
 
@@ -9,143 +9,143 @@ from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 
 class Network(NamedTuple):
-    """Groups, tensors and devices, as the loops walk over them: arrays of one axis, or lists of the same numbers."""
+    """Groups, tensors and devices as arrays with one axis, or lists of the same numbers."""
 
     device_count: int
-    """Devices; ``[a, devices]`` below is an array of one axis with the numbers of each a in a row."""
+    """Number of devices; ``[a, devices]`` below is an array with one axis, with the numbers of each a in a row."""
     seconds: Reals
-    """``[groups, devices]``; infinite where it cannot run."""
+    """``[groups, devices]`` time; infinite if the group cannot run there."""
     sizes: Reals
-    """``[groups]``."""
+    """``[groups]`` memory."""
     rooms: Reals
-    """``[devices]``: memory."""
+    """``[devices]`` memory."""
     links: Reals
     """``[devices]``: see ``Device.link``."""
     cost: Reals
-    """``[tensors]``: transfer over a link of 1."""
+    """``[tensors]``: transfer time on a link of cost factor 1."""
     source: Wholes
-    """``[tensors]``: the group that makes it."""
+    """``[tensors]``: producing group."""
     reader_start: Wholes
-    """``[tensors + 1]``: where its readers begin."""
+    """``[tensors + 1]``: start of each tensor's consumers."""
     readers: Wholes
-    """Groups, other than the source, each once a tensor."""
+    """Consuming groups other than the producer, each once per tensor."""
     out_start: Wholes
-    """``[groups + 1]``: where its tensors begin, as ``tensors_out``."""
+    """``[groups + 1]``: start of each group's tensors in ``tensors_out``."""
     tensors_out: Wholes
-    """Tensors by their source."""
+    """Tensors by producing group."""
     in_start: Wholes
-    """``[groups + 1]``."""
+    """``[groups + 1]``: start of each group's tensors in ``tensors_in``."""
     tensors_in: Wholes
-    """Tensors by their readers."""
+    """Tensors by consuming group."""
     near_start: Wholes
-    """``[groups + 1]``."""
+    """``[groups + 1]``: start of each group's neighbors in ``near``."""
     near: Wholes
-    """Groups by a group they share a tensor with."""
+    """Groups that share a tensor with a group."""
     order: Wholes
-    """``[groups]``: a linear order in which neighbours are close."""
+    """``[groups]``: a linear order in which neighbors are close."""
 
 
 class Lattice(NamedTuple):
-    """Sets of groups, with each those that lead to its groups, and how they grow; arrays or lists as in ``Network``.
+    """Down-sets of groups, which contain all predecessors of their groups, and how they grow; arrays or lists.
 
-    The difference of two, one within the other, may be the whole of one device. The first set is empty, the last has
-    all groups, and each comes after those within it.
+    The difference of two sets, one within the other, may be all groups of one device. The first set is empty, the last
+    has all groups, and each set comes after its subsets.
     """
 
     piece_start: Wholes
-    """``[pieces + 1]``."""
+    """``[pieces + 1]`` start of each piece's groups in ``pieces``."""
     pieces: Wholes
-    """Groups by the piece that they are of: sets grow by a piece at a time."""
+    """Groups by piece; a set grows by one piece at a time."""
     grown_start: Wholes
-    """``[sets + 1]``."""
+    """``[sets + 1]`` start of each set's entries in ``grown``."""
     grown: Wholes
-    """Sets by the set that they are one piece more than."""
+    """Sets that have one piece more than a set."""
     added: Wholes
-    """That piece, for each of ``grown``."""
+    """That piece, for each entry of ``grown``."""
     pair_start: Wholes
-    """``[sets + 1]``."""
+    """``[sets + 1]`` start of each set's entries in ``larger``."""
     larger: Wholes
-    """Sets by each set that is within them, not itself."""
+    """Proper supersets of each set."""
 
 
 class Blocks(NamedTuple):
-    """Nodes in a topological order, as the latency of a split is computed; arrays or lists as in ``Network``."""
+    """Nodes in topological order, for the latency of a split; arrays or lists."""
 
     node_count: int
     device_count: int
     group: Wholes
-    """``[nodes]``."""
+    """``[nodes]`` group."""
     seconds: Reals
-    """``[nodes, devices]``."""
+    """``[nodes, devices]`` time."""
     transfer: Reals
-    """``[nodes]``."""
+    """``[nodes]`` transfer time of the output."""
     links: Reals
-    """``[devices]``."""
+    """``[devices]`` link cost factor."""
     is_pool: Wholes
     """``[devices]``: 1 or 0."""
     before_start: Wholes
-    """``[nodes + 1]``."""
+    """``[nodes + 1]`` start of each node's predecessors."""
     before: Wholes
-    """Nodes that a node reads."""
+    """Predecessors of each node."""
     after_start: Wholes
-    """``[nodes + 1]``."""
+    """``[nodes + 1]`` start of each node's successors."""
     after: Wholes
-    """Nodes that read a node."""
+    """Successors of each node."""
 
 
 class Step(NamedTuple):
-    """A step as the time of its splits is computed; arrays or lists as in ``Network``.
+    """A step, for the time of its splits; arrays or lists.
 
-    The clock of the step runs on the devices of its graph, which may be more than the problem's; bounds go
-    by the problem's nodes and edges.
+    The clock of the step runs on the devices of its graph, of which there may be more than the problem has; bounds use
+    the problem's nodes and edges.
     """
 
     graph: StepGraph
-    """What the clock runs."""
+    """Graph that the clock runs."""
     costs: Costs
     ways: Ways
     threads: int
-    """Workers of the host."""
-    # from a split to the devices of the graph's nodes
+    """Number of host workers."""
+    # mapping from a split to the devices of the graph's nodes
     leader: Wholes
-    """``[nodes of the graph]`` the group whose device each has; -1: it has its own."""
+    """``[nodes of the graph]`` group whose device the node has; -1 if it is fixed."""
     fixed: Wholes
-    """``[nodes of the graph]`` the device of those that have their own."""
+    """``[nodes of the graph]`` device of the fixed nodes."""
     position: Wholes
-    """``[devices]`` which of the graph's each is."""
+    """``[devices]`` corresponding device of the graph."""
     number: Wholes
-    """``[devices of the graph]`` which of the problem's each is; -1: none."""
-    gates: Wholes
-    """Nodes of the graph that are where all are that they wait for."""
-    gate_homes: Wholes
-    """``[gates]``: devices of the graph, for where those are on several."""
-    gate_start: Wholes
-    """``[gates + 1]``."""
+    """``[devices of the graph]`` corresponding device of the problem; -1 if there is none."""
+    barriers: Wholes
+    """Nodes of the graph that only wait, and are placed with the nodes that they wait for."""
+    barrier_homes: Wholes
+    """``[barriers]``: device of the graph to use if these nodes are on several devices."""
+    barrier_start: Wholes
+    """``[barriers + 1]`` start of each barrier's groups in ``awaited``."""
     awaited: Wholes
-    """Groups that each of the gates waits for; -1 less the device of the graph for what has its own."""
+    """Groups that each barrier waits for; -1 minus a device of the graph for a fixed node."""
     # nodes and edges of the problem
     node_count: int
     device_count: int
     host: int
-    """The host's device; -1: there is none."""
+    """Device of the host; -1 if there is none."""
     seconds: Reals
-    """``[nodes, devices]``."""
+    """``[nodes, devices]`` kernel time."""
     starts: Reals
-    """``[nodes, devices]``: time of a worker."""
+    """``[nodes, devices]``: time of a host worker."""
     is_pool: Wholes
     """``[devices]``: 1 or 0."""
     first: Wholes
-    """``[nodes + 1]``: where the edges from each begin."""
+    """``[nodes + 1]``: start of each node's edges."""
     readers: Wholes
-    """``[edges]``: node."""
+    """``[edges]``: consuming node."""
     units: Reals
-    """``[edges]`` of the tensor that each carries."""
+    """``[edges]`` transfer units of the tensor."""
     is_signal: Wholes
-    """``[edges]``: 1 where it carries none."""
+    """``[edges]``: 1 if it carries no tensor."""
     host_made: Wholes
-    """``[edges]``: 1 where the tensor is in the host's memory even if it is made on a GPU."""
+    """``[edges]``: 1 if the tensor is in host memory even if its producer is on a GPU."""
     host_reads: Wholes
-    """``[edges]``: 1 where the reader needs it in the host's memory even on a GPU."""
+    """``[edges]``: 1 if the consumer reads host memory even on a GPU."""
     per_unit: Reals
     """``[devices, devices]``."""
     latency: Reals
@@ -155,46 +155,59 @@ class Step(NamedTuple):
 
 
 class LoadState(NamedTuple):
-    """What a chain has in its hands; arrays, or lists of the same numbers, as ``loops`` describes them."""
+    """State of a chain; arrays or lists."""
 
     device: Wholes
+    """``[groups]`` the split."""
     count: Wholes
+    """``[tensors, devices]`` number of consumers."""
     elsewhere: Wholes
+    """``[tensors]`` number of devices, other than the producer's, with consumers."""
     load: Reals
+    """``[devices]`` load."""
     used: Reals
+    """``[devices]`` memory in use."""
     moved: Wholes
+    """Groups of the current change."""
     to: Wholes
+    """Their new devices."""
     back: Wholes
+    """Their previous devices."""
     mark: Wholes
+    """``[groups + 1]`` stamps of visited groups, and the last stamp."""
     best: Reals
+    """``[2]`` objective and missing memory of the best split."""
     best_device: Wholes
+    """``[groups]`` the best split."""
     total: Reals
+    """``[1]`` total work."""
     weight: float
+    """Weight of the total work relative to the objective."""
     place: Wholes
-    """``[groups]``: where each is in the order of the ``Network``."""
+    """``[groups]``: position in the order of the ``Network``."""
     reach: int
-    """The most groups of a region that moves."""
+    """Maximal number of groups in a region that moves."""
     chance: Wholes
-    """``[2]`` of ``uniform``."""
+    """``[2]`` state of the random number generator."""
     patience: Reals
-    """Exponential numbers in the order of their quantiles, by which what is worse is let pass."""
+    """Quantiles of the exponential distribution, for the acceptance of worse changes."""
 
 
 class Climb(NamedTuple):
-    """Room to walk over a lattice in."""
+    """Scratch space to traverse a lattice."""
 
     slot: Wholes
-    """``[sets]``."""
+    """``[sets]`` position of each superset's load."""
     way: Wholes
-    """``[pieces + 1]``."""
+    """``[pieces + 1]`` sets on the current path."""
     turn: Wholes
-    """``[pieces + 1]``."""
+    """``[pieces + 1]`` next growth of each."""
     put_on: Wholes
-    """``[pieces]``."""
+    """``[pieces]`` pieces on the device."""
 
 
 class BlockWork(NamedTuple):
-    """Room to compute a latency in."""
+    """Scratch space to compute a latency."""
 
     turns: Wholes
     block: Wholes
@@ -209,14 +222,14 @@ class BlockWork(NamedTuple):
 
 
 class StepWork(NamedTuple):
-    """Room to compute the time of a step in."""
+    """Scratch space to compute the time of a step."""
 
     clock: Clock
     where: Wholes
-    """``[nodes of the graph]``."""
+    """``[nodes of the graph]`` device."""
     on_path: Wholes
-    """``[2 * (items and copies)]`` what the step waited for, from its end on."""
+    """``[2 * (items and copies)]`` items of the critical path, from its end."""
     on_host: Wholes
-    """The same: 1 for the thread that starts an item."""
+    """Same shape: 1 for the thread that starts an item."""
     until: Reals
-    """The same: seconds that it took, added up."""
+    """Same shape: accumulated seconds."""

@@ -1,7 +1,7 @@
 """The step of a problem as flat arrays: for the clock, and for list schedules and bounds.
 
-A problem that comes from an estimate brings the estimate's own step for the clock. Of others, as of coarser ones, one
-is made: a node of the problem is an item, and a device is a column of costs and a memory.
+A problem from an estimate contains the estimate's own step for the clock. For other problems, such as coarser ones, a
+step is built: each node of the problem is an item, and each device is a cost column and a memory.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from gpuplace.numerics.compiled.arrays import as_arrays
 
 
 def step_of(problem: Problem) -> Step:
-    """The nodes of a problem as the time of a step needs them.
+    """Return the step of a problem, for the time of its splits.
 
     Args:
-        problem: one that `checked` let pass.
+        problem: a problem that `checked` accepted.
     """
     nodes, kinds = problem.node_count, [device.kind for device in problem.devices]
     pools = [at for at, device in enumerate(problem.devices) if device.is_pool]
@@ -51,25 +51,27 @@ def step_of(problem: Problem) -> Step:
 
 
 def _edges(problem: Problem, order: Ints) -> dict[str, Any]:
-    """What `Step` says of edges, in the order of their sources."""
+    """Return the edge fields of `Step`, in the order of their sources."""
     tensors, transfer = problem.carried
     tensors = tensors[order]
     is_signal, none = tensors < 0, np.zeros(len(order), np.int64)
-    of = np.where(is_signal, 0, tensors)
-    made, reads = problem.host_made, problem.host_reads
+    tensor_or_first = np.where(is_signal, 0, tensors)
+    host_made, host_reads = problem.host_made, problem.host_reads
     return {
         "tensor": tensors,
         "source": problem.sources[order].astype(np.int64),
         "readers": problem.readers[order].astype(np.int64),
-        "units": np.where(is_signal, 0.0, np.append(transfer, 0.0)[of]),
+        "units": np.where(is_signal, 0.0, np.append(transfer, 0.0)[tensor_or_first]),
         "is_signal": is_signal.astype(np.int64),
-        "host_made": none if made is None else np.where(is_signal, 0, np.append(made, False)[of]),
-        "host_reads": none if reads is None else reads[order].astype(np.int64),
+        "host_made": none
+        if host_made is None
+        else np.where(is_signal, 0, np.append(host_made, False)[tensor_or_first]),
+        "host_reads": none if host_reads is None else host_reads[order].astype(np.int64),
     }
 
 
 def _assigned(problem: Problem) -> dict[str, Ints]:
-    """How the nodes of the clock's graph get their devices."""
+    """Return the mapping from splits to the devices of the clock's graph nodes."""
     exact, empty = problem.exact, np.empty(0, np.int64)
     if exact is None:
         devices = np.arange(len(problem.devices))
@@ -78,8 +80,8 @@ def _assigned(problem: Problem) -> dict[str, Ints]:
             "fixed": np.zeros(problem.node_count, np.int64),
             "position": devices,
             "number": devices,
-            **dict.fromkeys(("gates", "gate_homes", "awaited"), empty),
-            "gate_start": np.zeros(1, np.int64),
+            **dict.fromkeys(("barriers", "barrier_homes", "awaited"), empty),
+            "barrier_start": np.zeros(1, np.int64),
         }
 
     def group(node: Ints) -> Ints:
@@ -93,9 +95,9 @@ def _assigned(problem: Problem) -> dict[str, Ints]:
         "fixed": exact.fixed,
         "position": position,
         "number": number,
-        "gates": exact.gates,
-        "gate_homes": exact.gate_homes,
-        "gate_start": exact.gate_start,
+        "barriers": exact.barriers,
+        "barrier_homes": exact.barrier_homes,
+        "barrier_start": exact.barrier_start,
         "awaited": group(exact.awaited),
     }
 
@@ -103,13 +105,13 @@ def _assigned(problem: Problem) -> dict[str, Ints]:
 def _clocked(
     problem: Problem, links: Links, first: Ints, edges: dict[str, Any]
 ) -> tuple[StepGraph, Costs, Ways]:
-    """What the clock runs.
+    """Return the graph, costs and routes that the clock runs.
 
     Args:
-        problem: of it.
-        links: of the problem.
-        first: [nodes + 1] where the edges from each begin.
-        edges: as `_edges` has them.
+        problem: the problem.
+        links: links of the problem.
+        first: [nodes + 1] start of each node's edges.
+        edges: edge fields, from `_edges`.
     """
     if problem.exact is not None:
         clock = problem.exact.clock
@@ -120,14 +122,14 @@ def _clocked(
     has_host = bool(is_pool.any())
     host = int(is_pool.argmax())
     gpu = np.where(is_pool, -1, np.cumsum(~is_pool) - 1)
-    # to the clock the first tensor of each node is its signal, whether anybody waits for it or not
+    # The clock expects the control signal as the first tensor of each node, even if no node waits for it.
     signals = np.arange(nodes + 1) * (len(problem.carried[1]) + 1)
     keys = signals[edges["source"]] + edges["tensor"] + 1
     kept = np.unique(np.concatenate((signals[:-1], keys)))
     tensor = np.searchsorted(kept, keys)
     nbytes, is_made = np.zeros(len(kept)), np.zeros(len(kept), np.int64)
     nbytes[tensor], is_made[tensor] = edges["units"], edges["host_made"]
-    is_turned = (edges["host_reads"] != edges["host_made"]) & (edges["is_signal"] == 0) & has_host
+    changes_memory = (edges["host_reads"] != edges["host_made"]) & (edges["is_signal"] == 0) & has_host
     graph = StepGraph(
         item_count=nodes,
         device_count=len(devices),
@@ -153,7 +155,7 @@ def _clocked(
         after=edges["readers"],
         tensor=tensor,
         reads_in_host=edges["host_reads"],
-        is_turned=is_turned.astype(np.int64),
+        changes_memory=changes_memory.astype(np.int64),
         first_tensor=np.searchsorted(kept, signals),
         nbytes=nbytes,
         is_made_in_host=is_made,
@@ -162,7 +164,7 @@ def _clocked(
 
 
 def _costs(problem: Problem, links: Links) -> Costs:
-    """``[1 + nodes, devices]`` what each node takes; the first row is of what does not run."""
+    """Return the costs ``[1 + nodes, devices]`` of each node; the first row is for nodes that do not run."""
     kinds = [device.kind for device in problem.devices]
     is_pool = np.array([device.is_pool for device in problem.devices])
     none = np.zeros(problem.node_count)
@@ -187,7 +189,7 @@ def _costs(problem: Problem, links: Links) -> Costs:
 
 
 def _ways(links: Links, gpu: Ints) -> Ways:
-    """A way for every two devices, between their memories."""
+    """Return the routes between the memories of every two devices."""
     count = len(gpu)
     channel = np.array(links.channel, np.int64)
     np.fill_diagonal(channel, -1)
@@ -211,10 +213,10 @@ def _ways(links: Links, gpu: Ints) -> Ways:
 
 
 def new_step_work(step: Step) -> StepWork:
-    """Room to compute the time of a step in.
+    """Return scratch space to compute the time of a step.
 
     Args:
-        step: of the problem.
+        step: step of the problem.
     """
     graph = step.graph
     copies = len(graph.after)

@@ -1,20 +1,20 @@
-"""The time of a step and its search: what the step waited for, and changes to that; see ``loops`` for what loops are.
+"""Time of a step, and its search by changes on the critical path; see ``annealing`` for the rules.
 
-The clock is the estimate's (`gpuplace.cost.clock`), for the devices that a split gives to nodes.
+The clock is that of the estimate (`gpuplace.cost.clock`), for the devices that a split gives to nodes.
 """
 
 from __future__ import annotations
 
-from gpuplace.advisor.loops import (
+from gpuplace.advisor.annealing import (
+    acceptance_slack,
     advance,
-    grow,
+    apply_change,
+    grow_region,
     keep_best,
     propose,
-    shift,
-    shift_back,
-    slack,
+    recompute_memory,
+    undo_change,
     uniform,
-    weigh,
 )
 from gpuplace.advisor.records import LoadState, Network, Step, StepWork
 from gpuplace.cost.clock import path_back, run
@@ -23,13 +23,13 @@ from gpuplace.numerics.compiled.arrays import Wholes
 
 
 def step_time(step: Step, device: Wholes, work: StepWork, limit: float) -> float:
-    """The time of one step.
+    """Return the time of one step.
 
     Args:
-        step: a ``Step``.
-        device: ``[groups]``.
-        work: a ``StepWork``; written.
-        limit: where it is seen that the time will be more, infinity is answered at once.
+        step: the ``Step``.
+        device: ``[groups]`` device of each.
+        work: scratch space; overwritten.
+        limit: time above which infinity may be returned early.
     """
     assign(step, device, work.where)
     settle(step.graph, work.where, work.clock)
@@ -37,36 +37,36 @@ def step_time(step: Step, device: Wholes, work: StepWork, limit: float) -> float
 
 
 def assign(step: Step, device: Wholes, where: Wholes) -> None:
-    """The devices of the nodes that the clock runs.
+    """Set the devices of the nodes that the clock runs.
 
     Args:
-        step: a ``Step``.
-        device: ``[groups]``.
-        where: ``[nodes of the graph]``; written.
+        step: the ``Step``.
+        device: ``[groups]`` device of each.
+        where: ``[nodes of the graph]``; overwritten.
     """
     leader, fixed, position = step.leader, step.fixed, step.position
     for node in range(len(leader)):
         group = leader[node]
         where[node] = position[device[group]] if group >= 0 else fixed[node]
-    for gate in range(len(step.gates)):
+    for barrier in range(len(step.barriers)):
         home = -1
-        for at in range(step.gate_start[gate], step.gate_start[gate + 1]):
+        for at in range(step.barrier_start[barrier], step.barrier_start[barrier + 1]):
             group = step.awaited[at]
-            own = position[device[group]] if group >= 0 else -1 - group
+            awaited_device = position[device[group]] if group >= 0 else -1 - group
             if home < 0:
-                home = own
-            if own != home:
-                home = step.gate_homes[gate]
+                home = awaited_device
+            if awaited_device != home:
+                home = step.barrier_homes[barrier]
                 break
-        where[step.gates[gate]] = home
+        where[step.barriers[barrier]] = home
 
 
 def work_done(step: Step, work: StepWork) -> float:
-    """What all kernels and copies take, one after the other, after ``step_time``.
+    """Return the total time of all kernels and copies, after ``step_time``.
 
     Args:
-        step: a ``Step``.
-        work: a ``StepWork``.
+        step: the ``Step``.
+        work: scratch space of ``step_time``.
     """
     clock, kernel, weight = work.clock, step.costs.kernel, step.graph.weight
     items = step.graph.item_count
@@ -78,15 +78,15 @@ def work_done(step: Step, work: StepWork) -> float:
     return total
 
 
-def way_back(step: Step, work: StepWork) -> int:
-    """What the step waited for, from its end back to its begin, after ``step_time``.
+def trace_critical_path(step: Step, work: StepWork) -> int:
+    """Trace the critical path from the end of the step back to its begin, after ``step_time``.
 
     Args:
         step: the ``Step``.
-        work: a ``StepWork``; ``on_path``, ``on_host`` and ``until`` are written.
+        work: scratch space of ``step_time``; ``on_path``, ``on_host`` and ``until`` are overwritten.
 
     Returns:
-        How many items there are.
+        The length of the path.
     """
     clock, items = work.clock, step.graph.item_count
     size = path_back(clock, items, items + clock.copies[0], work.on_path, work.on_host)
@@ -97,26 +97,26 @@ def way_back(step: Step, work: StepWork) -> int:
             total += clock.end[item] - clock.start[item]
             if item >= items:
                 total += step.costs.poll
-        elif item < items and (at == 0 or work.on_path[at - 1] != item):  # its start alone was waited for
+        elif item < items and (at == 0 or work.on_path[at - 1] != item):  # only its start is on the path
             total += step.costs.host[clock.cost[item]] * step.graph.weight[item]
         work.until[at] = total
     return size
 
 
-def propose_on_way(net: Network, step: Step, state: LoadState, work: StepWork, size: int) -> int:
-    """A change to something that the step waited for.
+def propose_on_critical_path(net: Network, step: Step, state: LoadState, work: StepWork, size: int) -> int:
+    """Draw a change to an item of the critical path.
 
-    A copy is made needless, from either end, or a node goes elsewhere; often with a connected region around it.
+    A copy is avoided by moving one of its ends, or a node moves; often together with a connected region around it.
 
     Args:
         net: the ``Network``.
         step: the ``Step``.
-        state: a ``LoadState``; ``moved`` and ``to`` are written.
-        work: a ``StepWork`` after ``way_back``.
-        size: what that answered, not 0.
+        state: state of the chain; ``moved`` and ``to`` are overwritten.
+        work: scratch space after ``trace_critical_path``.
+        size: length of the critical path, not 0.
 
     Returns:
-        How many groups are moved; 0 where the draw leads to nothing.
+        The number of groups that move; 0 if the draw is not a change.
     """
     graph, clock, leader, device, chance = step.graph, work.clock, step.leader, state.device, state.chance
     draw = uniform(chance) * work.until[size - 1]
@@ -135,7 +135,7 @@ def propose_on_way(net: Network, step: Step, state: LoadState, work: StepWork, s
     if copy >= 0:
         target = step.number[clock.receiver[copy]]
         if uniform(chance) < 0.5:
-            reader = any_reader(step, clock, copy, chance)
+            reader = random_consumer(step, clock, copy, chance)
             target = device[group] if group >= 0 else -1
             group = reader
     elif group >= 0:
@@ -147,13 +147,13 @@ def propose_on_way(net: Network, step: Step, state: LoadState, work: StepWork, s
             target = int(uniform(chance) * step.device_count)
     if group < 0 or target < 0 or target == device[group]:
         return 0
-    wanted = 1
+    target_size = 1
     if uniform(chance) < 0.6:
         draw = uniform(chance)
-        wanted = 2 + int(draw * draw * draw * state.reach)
-    found = grow(net, state, group, wanted)
+        target_size = 2 + int(draw * draw * draw * state.reach)
+    region_size = grow_region(net, state, group, target_size)
     count = 0
-    for at in range(found):
+    for at in range(region_size):
         group = state.moved[at]
         if net.seconds[group * step.device_count + target] < float("inf"):
             state.moved[count] = group
@@ -162,21 +162,21 @@ def propose_on_way(net: Network, step: Step, state: LoadState, work: StepWork, s
     return count
 
 
-def any_reader(step: Step, clock: Clock, copy: int, chance: Wholes) -> int:
-    """A group that takes what is copied; -1 where nothing does that could move.
+def random_consumer(step: Step, clock: Clock, copy: int, chance: Wholes) -> int:
+    """Return a random group that consumes a copy; -1 if no movable group does.
 
     Args:
         step: the ``Step``.
-        clock: after ``step_time``.
+        clock: clock after ``step_time``.
         copy: number of the copy.
-        chance: see ``uniform``.
+        chance: state of the random number generator.
     """
     graph, source = step.graph, clock.source[copy]
     first = graph.first[source]
     span = graph.first[source + 1] - first
-    shift = int(uniform(chance) * span)
+    offset = int(uniform(chance) * span)
     for at in range(span):
-        edge = first + (at + shift) % span
+        edge = first + (at + offset) % span
         reader = graph.after[edge]
         if graph.tensor[edge] == clock.carried[copy] and clock.device[reader] == clock.receiver[copy]:
             group = step.leader[graph.node[reader]]
@@ -186,59 +186,59 @@ def any_reader(step: Step, clock: Clock, copy: int, chance: Wholes) -> int:
 
 
 def anneal_steps(net: Network, step: Step, state: LoadState, work: StepWork, heat: float, steps: int) -> None:
-    """Simulated annealing of the time of a step, at one temperature.
+    """Anneal the time of a step at one temperature.
 
     Args:
-        net, state, heat, steps: as of ``anneal_loads``.
+        net, state, heat, steps: as in ``anneal_loads``.
         step: the ``Step``.
-        work: a ``StepWork``.
+        work: scratch space.
     """
     device = state.device
-    excess = weigh(net, state)
+    excess = recompute_memory(net, state)
     limit = float("inf")
     energy = step_time(step, device, work, limit) + state.weight * work_done(step, work)
-    way = way_back(step, work)
+    path_length = trace_critical_path(step, work)
     for _ in range(steps):
-        if way > 0 and uniform(state.chance) < 0.6:
-            size = propose_on_way(net, step, state, work, way)
+        if path_length > 0 and uniform(state.chance) < 0.6:
+            size = propose_on_critical_path(net, step, state, work, path_length)
         else:
             size = propose(net, state, -1)
         if size == 0:
             continue
-        after = shift(net, state, size)
-        is_taken = False
+        after = apply_change(net, state, size)
+        is_accepted = False
         if after <= excess:
-            limit = energy + slack(state, heat)
+            limit = energy + acceptance_slack(state, heat)
             if after < excess:
                 limit = float("inf")
             finish = step_time(step, device, work, limit)
             changed = finish + state.weight * work_done(step, work) if finish < float("inf") else finish
             if finish < float("inf") and changed <= limit:
-                is_taken = True
+                is_accepted = True
                 energy = changed
                 excess = after
-                way = way_back(step, work)
+                path_length = trace_critical_path(step, work)
                 keep_best(net, state, finish)
-        if not is_taken:
-            shift_back(net, state, size)
+        if not is_accepted:
+            undo_change(net, state, size)
 
 
 def try_all_steps(net: Network, step: Step, state: LoadState, work: StepWork, steps: int) -> int:
-    """The next of all splits by the time of a step; ``state.best`` and ``best_device`` keep the best.
+    """Evaluate the next splits by the time of a step; ``state.best`` and ``best_device`` keep the best.
 
     Args:
         net: the ``Network``.
         step: the ``Step``.
-        state: its ``device`` is the last split that was tried; changed.
-        work: a ``StepWork``.
-        steps: how many to try.
+        state: ``device`` is the last split that was evaluated; changed.
+        work: scratch space.
+        steps: number of splits to evaluate.
 
     Returns:
-        How many were tried; fewer than `steps` if that was the last.
+        The number of splits evaluated; less than `steps` at the end.
     """
     for number in range(steps):
         limit = state.best[0]
-        if weigh(net, state) < state.best[1]:
+        if recompute_memory(net, state) < state.best[1]:
             limit = float("inf")
         keep_best(net, state, step_time(step, state.device, work, limit))
         if not advance(net, state.device):

@@ -1,6 +1,6 @@
-"""Towers: where their variables live and their gradients are averaged, and how many of them pay.
+"""Towers: the device of their variables and averaged gradients, and the number of towers that is worthwhile.
 
-A program with towers is another graph for every number of them, so it is built anew for each; nothing is run.
+A program with another number of towers is another graph, so the program is built anew for each number; nothing is run.
 
 >>> from gpuplace.ops.array.constant import placeholder
 >>> from gpuplace.graph.apply_op import apply_op
@@ -10,8 +10,8 @@ A program with towers is another graph for every number of them, so it is built 
 ...         with get_default_graph().device(f"/gpu:{number}"):
 ...             rows = placeholder("float32", [4096, 4096], name=f"rows_{number}")
 ...             apply_op("MatMul", f"product_{number}", a=rows, b=rows)
->>> found = tower_choices(build, machine="2x V100", examples=4096)
->>> [(row.towers, row.variables) for row in found.rows][:2], round(found.best.speedup)
+>>> choices = tower_choices(build, machine="2x V100", examples=4096)
+>>> [(row.towers, row.variables) for row in choices.rows][:2], round(choices.best.speedup)
 ([(1, 'CPU'), (1, 'GPU:0')], 2)
 """
 
@@ -34,63 +34,63 @@ from gpuplace.runtime.memory.process_state import current_machine
 from gpuplace.typing import ConfigLike, DataFrame
 
 Home = Callable[[str], str]
-"""Name of a variable -> the device that it is to live on, and where its gradients are averaged."""
+"""Function from a variable's name to its device, where its gradients are averaged too."""
 PLACES = ("CPU", "GPU:0", "spread")
-"""Where variables may live: on the CPU, on the first GPU, or each on the next GPU in turn."""
+"""Devices of variables: the CPU, the first GPU, or each variable on the next GPU in turn."""
 
 
 class TowerRow(NamedTuple):
-    """A number of towers with their variables in one place."""
+    """Prediction for a number of towers, with their variables in one place."""
 
     towers: int
-    """How many."""
+    """Number of towers."""
     variables: str
     """One of `PLACES`."""
     step_time: float
-    """Seconds of a step."""
+    """Seconds per step."""
     speedup: float
-    """Examples a second, as a multiple of what the best single tower does."""
+    """Examples per second, relative to the best single tower."""
     rate: float
-    """Examples a second; NaN where nobody said how many a tower takes."""
+    """Examples per second; NaN if the examples per tower are unknown."""
     peak_memory: float | None
-    """Bytes at the peak of the fullest device; None where that is not known."""
+    """Peak bytes on the fullest device; None if unknown."""
     fits: bool | None
-    """Whether all GPUs have room for it; None where that is not known."""
+    """Whether the step fits on all GPUs; None if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class TowerChoices:
-    """Towers by their number and by where variables live; `tower_choices` makes it."""
+    """Predictions by number of towers and place of variables, as `tower_choices` returns them."""
 
     rows: tuple[TowerRow, ...]
-    """A row a number of towers and a place."""
+    """A row for each number of towers and place."""
     machine: str
     """The machine."""
 
     @property
     def best(self) -> TowerRow:
-        """The row with most examples a second, of those that fit; the fewest towers of equal ones.
+        """The row with the most examples per second among those that fit; among equal rows, the fewest towers.
 
-        Where none is known to fit, of those that may.
+        If none is known to fit, among those that may fit.
         """
         order = (False, None, True)
         return max(self.rows, key=lambda row: (order.index(row.fits), row.speedup * (1 - 1e-3 * row.towers)))
 
     def frame(self) -> DataFrame:
-        """The rows as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.advice_frames` for the columns."""
+        """Return the rows as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.advice_frames` for the columns."""
         tower_frame = above("gpuplace.jupyter.frames.advice_frames", "tower_frame")
 
         return tower_frame(self)
 
     def svg(self, theme: str = "light", width: int = 720) -> str:
-        """The picture: towers to the right, how many times as fast upwards, a line for each place.
+        """Return the chart: speedup over the number of towers, a line for each place.
 
         Args:
             theme: ``"light"`` or ``"dark"``.
             width: in pixels.
 
         Raises:
-            ValueError: an unknown theme.
+            ValueError: The theme is unknown.
         """
         tower_svg = above("gpuplace.views.timelines.tradeoff_plot", "tower_svg")
 
@@ -98,22 +98,22 @@ class TowerChoices:
 
     @property
     def text(self) -> str:
-        """The answer in a line."""
+        """Summary in one line."""
         best, most = self.best, max(row.towers for row in self.rows)
-        told = (
+        text = (
             f"{best.towers} {'tower' if best.towers == 1 else 'towers'}, variables on {_place(best.variables)}: "
-            f"{best.speedup:.2f} times as fast as one tower, {seconds_text(best.step_time)} a step."
+            f"{best.speedup:.2f} times as fast as one tower, {seconds_text(best.step_time)} per step."
         )
-        return told if best.towers == most else f"{told} More towers do not pay."
+        return text if best.towers == most else f"{text} More towers are not worthwhile."
 
     def explain(self) -> str:
-        """All rows in sentences."""
+        """Return all rows as sentences."""
         lines = [self.text]
         for row in self.rows:
-            fits = {True: "", False: "; it does not fit", None: "; it is not known whether it fits"}[row.fits]
+            fits = {True: "", False: "; it does not fit", None: "; whether it fits is not known"}[row.fits]
             size = "" if row.peak_memory is None else f", {size_text(row.peak_memory)} on the fullest device"
             lines.append(
-                f"{row.towers} with variables on {_place(row.variables)}: {seconds_text(row.step_time)} a step, "
+                f"{row.towers} with variables on {_place(row.variables)}: {seconds_text(row.step_time)} per step, "
                 f"{row.speedup:.2f} times as fast{size}{fits}."
             )
         return "\n".join(lines)
@@ -144,66 +144,67 @@ def tower_choices(
     config: ConfigLike | None = None,
     cost_model: CostModel | None = None,
 ) -> TowerChoices:
-    """Predicts a program with towers for several numbers of them, and its variables in several places.
+    """Predict a program with several numbers of towers, and its variables in several places.
 
     Args:
-        build: builds the program in the default graph: ``build(count, home)`` makes ``count`` towers, each variable on
-            ``home(name)``, and averages its gradients there.
-        machine: as of `gpuplace.estimate`.
-        towers: how many; 1, 2, 4 and so on, up to the machine's GPUs, if None.
-        examples: how many examples one tower takes in a step, for rates.
-        fetches, config, cost_model: as of `gpuplace.estimate`.
-        feeds: the same; or a function of the number of towers.
+        build: function that builds the program in the default graph: ``build(count, home)`` builds ``count`` towers,
+            puts each variable on ``home(name)``, and averages its gradients there.
+        machine: as for `gpuplace.estimate`.
+        towers: numbers of towers; None for 1, 2, 4 and so on, up to the number of GPUs.
+        examples: number of examples per tower and step, for rates.
+        fetches, config, cost_model: as for `gpuplace.estimate`.
+        feeds: as for `gpuplace.estimate`, or a function of the number of towers.
 
     Returns:
         A `TowerChoices`.
 
     Raises:
-        InvalidArgumentError: the machine has no GPU, a number of towers is none of 1 up to its GPUs, or as of
-            `gpuplace.estimate`.
+        InvalidArgumentError: The machine has no GPU, a number of towers is not between 1 and its number of GPUs, or as
+            for `gpuplace.estimate`.
     """
-    known = current_machine() if machine is None else as_machine(machine)
-    gpus = len(known.gpus)
+    target = current_machine() if machine is None else as_machine(machine)
+    gpus = len(target.gpus)
     counts = list(towers) if towers is not None else [1 << power for power in range(gpus.bit_length())]
     if towers is None and counts and counts[-1] > gpus:
         counts.pop()
     if not gpus:
-        raise InvalidArgumentError.of(f"Towers need GPUs: {known} has none", hint="machine='4x V100'")
+        raise InvalidArgumentError.of(f"Towers need GPUs: {target} has none", hint="machine='4x V100'")
     if not counts or any(not 1 <= count <= gpus for count in counts):
         raise InvalidArgumentError.of(
-            f"towers is {towers!r}; each is one of 1 to {gpus}, the GPUs of {known}"
+            f"towers is {towers!r}, but each number must be between 1 and {gpus}, the number of GPUs of {target}"
         )
-    found = []
+    predictions = []
     for count in dict.fromkeys(counts):
         for place in PLACES[: 2 if count == 1 else 3]:
             with Graph().as_default() as graph:
                 build(count, _home(place, count))
             fed = feeds(count) if callable(feeds) else feeds
-            step = estimate(graph, fetches, fed, known, config, cost_model=cost_model)
-            found.append((count, place, step))
-    rates = [count / step.step_time if step.step_time else 0.0 for count, _, step in found]
-    fewest = min(count for count, *_ in found)
-    one = max(rate for rate, (count, *_) in zip(rates, found, strict=True) if count == fewest) / fewest or 1.0
+            step = estimate(graph, fetches, fed, target, config, cost_model=cost_model)
+            predictions.append((count, place, step))
+    rates = [count / step.step_time if step.step_time else 0.0 for count, _, step in predictions]
+    fewest = min(count for count, *_ in predictions)
+    base_rates = [rate for rate, (count, *_) in zip(rates, predictions, strict=True) if count == fewest]
+    single_tower_rate = max(base_rates) / fewest or 1.0
     rows = tuple(
         TowerRow(
             count,
             place,
             step.step_time,
-            rate / one,
+            rate / single_tower_rate,
             math.nan if examples is None else examples * rate,
             fullest(step.peak_memory),
             step.memory.fits,
         )
-        for rate, (count, place, step) in zip(rates, found, strict=True)
+        for rate, (count, place, step) in zip(rates, predictions, strict=True)
     )
-    return TowerChoices(rows, str(known))
+    return TowerChoices(rows, str(target))
 
 
 def _home(place: str, count: int) -> Home:
-    """Where variables live: the same name gets the same device in every tower."""
+    """Return the device of each variable; the same name gets the same device in every tower."""
     if place == "CPU":
         return lambda name: "/cpu:0"
     if place == "GPU:0":
         return lambda name: "/gpu:0"
-    known: dict[str, str] = {}
-    return lambda name: known.setdefault(name, f"/gpu:{len(known) % count}")
+    device_of: dict[str, str] = {}
+    return lambda name: device_of.setdefault(name, f"/gpu:{len(device_of) % count}")

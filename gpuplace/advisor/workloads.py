@@ -1,9 +1,9 @@
-"""Workloads as JSON, in the form in which those of a paper on device placement are published; and splits of them.
+"""Workloads as JSON, in the published format of a paper on device placement, and their splits.
 
-A workload has ``maxFPGAs`` accelerators of ``maxSizePerFPGA`` bytes each, ``maxCPUs`` processors without a limit of
-memory, ``nodes`` (``id``, ``supportedOnFpga``, ``cpuLatency``, ``fpgaLatency``, ``isBackwardNode``, ``size``, and
-``colorClass`` if they are to stay together) and ``edges`` (``sourceId``, ``destId``, ``cost``: time of the source's
-output between an accelerator and the host's memory). A split is ``{"fpgas": [{"nodes": [...]}], "cpus": [...]}``.
+A workload has ``maxFPGAs`` accelerators of ``maxSizePerFPGA`` bytes each, ``maxCPUs`` processors with unlimited memory,
+``nodes`` (``id``, ``supportedOnFpga``, ``cpuLatency``, ``fpgaLatency``, ``isBackwardNode``, ``size``, and
+``colorClass`` for nodes that stay together) and ``edges`` (``sourceId``, ``destId``, ``cost``: transfer time of the
+source's output between an accelerator and host memory). A split is ``{"fpgas": [{"nodes": [...]}], "cpus": [...]}``.
 
 Source: "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020), sections 3 and 4; the
 README of its repository, msr-fiddle/dnn-partitioning (format).
@@ -23,21 +23,21 @@ from gpuplace.advisor.problem import Device, Problem, checked
 from gpuplace.errors import InvalidArgumentError
 
 OBJECTIVES = ("throughput", "latency")
-"""What a split of a workload is judged by: the largest load of a device, or the time of one sample."""
+"""Objectives of a workload: the largest load of a device, or the time of one sample."""
 
 ACCELERATOR, CPU = 0, 1
 
 
 def read_workload(text: str | bytes, objective: str) -> Problem:
-    """The problem of a workload.
+    """Parse a workload.
 
     Args:
         text: JSON, UTF-8 if it is bytes.
-        objective: "throughput": each processor is a device of its own; "latency": they are one pool.
+        objective: "throughput": each processor is a device of its own; "latency": all processors are one pool.
 
     Raises:
-        InvalidArgumentError: the text is no JSON, a field is missing or of another type, an id is unknown or there
-            twice, a source has two costs, or what `checked` refuses.
+        InvalidArgumentError: The text is not JSON, a field is missing or has the wrong type, an id is unknown or occurs
+            twice, a source has two costs, or `checked` rejects the problem.
     """
     try:
         data = json.loads(text)
@@ -48,7 +48,7 @@ def read_workload(text: str | bytes, objective: str) -> Problem:
     nodes, edges = _list(data, "nodes"), _list(data, "edges")
     if not nodes:
         raise InvalidArgumentError.of("The workload has no nodes")
-    ids = [_whole(node, "id", f"nodes[{at}]") for at, node in enumerate(nodes)]
+    ids = [_integer(node, "id", f"nodes[{at}]") for at, node in enumerate(nodes)]
     index = {name: at for at, name in enumerate(ids)}
     if len(index) < len(ids):
         twice = next(name for at, name in enumerate(ids) if index[name] != at)
@@ -68,7 +68,7 @@ def read_workload(text: str | bytes, objective: str) -> Problem:
         sizes[at] = _number(node, "size", where) if "size" in node else 0.0
         backward[at] = _flag(node, "isBackwardNode", where) if "isBackwardNode" in node else False
         has_class = node.get("colorClass") is not None
-        key = _whole(node, "colorClass", where) if has_class else ("alone", name)
+        key = _integer(node, "colorClass", where) if has_class else ("alone", name)
         groups[at] = classes.setdefault(key, len(classes))
     sources, readers, transfer = _edges(edges, index)
     if (backward[sources] & ~backward[readers]).any():
@@ -87,36 +87,36 @@ def read_workload(text: str | bytes, objective: str) -> Problem:
 
 
 def split_of(problem: Problem, device_of: Sequence[int]) -> dict[str, list[dict[str, list[Any]]]]:
-    """A split in the form of the workloads: each device's nodes, accelerators and processors apart.
+    """Return a split in the format of the workloads: the nodes of each device, by accelerators and processors.
 
     Args:
-        problem: of a workload.
-        device_of: ``[nodes]``, the index of each node's device.
+        problem: problem of a workload.
+        device_of: ``[nodes]``: device of each node.
     """
-    held: list[list[Any]] = [[] for _ in problem.devices]
+    nodes_of: list[list[Any]] = [[] for _ in problem.devices]
     for name, device in zip(problem.ids, device_of):
-        held[device].append(name)
+        nodes_of[device].append(name)
     return {
-        title: [{"nodes": held[at]} for at, device in enumerate(problem.devices) if device.kind == kind]
+        title: [{"nodes": nodes_of[at]} for at, device in enumerate(problem.devices) if device.kind == kind]
         for title, kind in (("fpgas", ACCELERATOR), ("cpus", CPU))
     }
 
 
 def _devices(data: dict[str, Any], objective: str) -> tuple[Device, ...]:
     memory = _number(data, "maxSizePerFPGA", "the workload")
-    accelerators, processors = (_whole(data, name, "the workload") for name in ("maxFPGAs", "maxCPUs"))
+    accelerators, processors = (_integer(data, name, "the workload") for name in ("maxFPGAs", "maxCPUs"))
     if accelerators < 0 or processors < 0:
         raise InvalidArgumentError.of("The workload has 'maxFPGAs' or 'maxCPUs' below 0")
     if accelerators + processors > 1024:
         raise InvalidArgumentError.of(
-            f"The workload has {accelerators + processors} devices; at most 1024 are searched"
+            f"The workload has {accelerators + processors} devices; the maximum is 1024"
         )
-    found = [Device(f"fpga {number}", ACCELERATOR, memory) for number in range(accelerators)]
+    devices = [Device(f"fpga {number}", ACCELERATOR, memory) for number in range(accelerators)]
     if objective == "latency":
-        found += [Device("cpus", CPU, link=0.0, is_pool=True)] if processors else []
+        devices += [Device("cpus", CPU, link=0.0, is_pool=True)] if processors else []
     else:
-        found += [Device(f"cpu {number}", CPU, link=0.0) for number in range(processors)]
-    return tuple(found)
+        devices += [Device(f"cpu {number}", CPU, link=0.0) for number in range(processors)]
+    return tuple(devices)
 
 
 def _edges(edges: list[Any], index: dict[int, int]) -> tuple[Any, Any, Any]:
@@ -124,16 +124,16 @@ def _edges(edges: list[Any], index: dict[int, int]) -> tuple[Any, Any, Any]:
     cost: dict[int, float] = {}
     for at, edge in enumerate(edges):
         where = f"edges[{at}]"
-        ends = [_whole(edge, name, where) for name in ("sourceId", "destId")]
+        ends = [_integer(edge, name, where) for name in ("sourceId", "destId")]
         for name in ends:
             if name not in index:
-                raise InvalidArgumentError.of(f"{where} names node {name}, which 'nodes' does not have")
+                raise InvalidArgumentError.of(f"{where} names node {name}, which is not in 'nodes'")
         sources[at], readers[at] = (index[name] for name in ends)
         price = _number(edge, "cost", where)
         if abs(cost.setdefault(ends[0], price) - price) > 1e-6:
             raise InvalidArgumentError.of(
-                f"The edges of node {ends[0]} have costs {cost[ends[0]]:g} and {price:g}: it has one output",
-                hint="one node for each output",
+                f"The edges of node {ends[0]} have costs {cost[ends[0]]:g} and {price:g}, but it has one output",
+                hint="use one node for each output",
             )
     transfer = np.zeros(len(index))
     for name, price in cost.items():
@@ -158,16 +158,18 @@ def _number(owner: Any, name: str, where: str) -> float:
     except OverflowError:
         number = math.inf
     if not 0 <= number < math.inf:
-        raise InvalidArgumentError.of(f"'{name}' of {where} is {number}, which must be a number from 0 on")
+        raise InvalidArgumentError.of(
+            f"'{name}' of {where} is {number}, which must be a number of at least 0"
+        )
     return number
 
 
-def _whole(owner: Any, name: str, where: str) -> int:
+def _integer(owner: Any, name: str, where: str) -> int:
     value = _field(owner, name, where)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgumentError.of(f"'{name}' of {where} is {_a(value)}, not a whole number")
+        raise InvalidArgumentError.of(f"'{name}' of {where} is {_a(value)}, not an integer")
     return value
 
 

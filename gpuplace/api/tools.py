@@ -28,11 +28,9 @@ from gpuplace.why.placement import Placement
 if TYPE_CHECKING:
     from gpuplace.views.logs.capture import LogCapture
     from gpuplace.views.logs.logged_placement import LoggedPlacement
-    from gpuplace.views.logs.run_comparison import RunComparison
 
 __all__ = [
     "capture_log",
-    "compare",
     "explore",
     "load_ipython_extension",
     "parse_log",
@@ -71,40 +69,6 @@ def parse_log(log: Any) -> LoggedPlacement:
     from gpuplace.views.logs.parser import parse_log as parse
 
     return parse(log)
-
-
-def compare(
-    graph: GraphLike,
-    ran: Any,
-    machine: MachineLike | None = None,
-    config: ConfigLike | None = None,
-    release: str | None = None,
-    *,
-    soft_placement: bool | None = None,
-    batch: int | None = None,
-) -> RunComparison:
-    """Returns what TensorFlow did beside what gpuplace predicts: nodes on another device, with the likely reason.
-
-    Args:
-        graph: what `place` takes; of a ``tf.function``, the body of its trace is compared.
-        ran: a log as for `parse_log`, what `capture_log` or `parse_log` gave, or ``RunMetadata``.
-        machine: a ``Machine`` or its text; None: one with the devices that ran.
-        config: the ``ConfigProto`` of the session.
-        release: which TensorFlow ran; None: the one that wrote the graph.
-        soft_placement: if soft placement was on; None: what ``config`` says, and without one as TensorFlow 2 does.
-        batch: examples in the measured step, as for `estimate`.
-
-    Returns:
-        A `gpuplace.views.logs.run_comparison.RunComparison`: ``.differences``, ``.unexplained``, ``.step``
-        (predicted beside measured, for ``RunMetadata``) and ``.frame()``; ``print`` shows all.
-
-    Raises:
-        InvalidArgumentError: ``ran`` names no device, or the graph cannot be placed.
-    """
-    given = locals()
-    from gpuplace.views.logs.run_comparison import compare as compare_run
-
-    return compare_run(**given)
 
 
 def explore(

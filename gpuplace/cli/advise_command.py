@@ -1,4 +1,4 @@
-"""`gpuplace advise`: a better placement of a graph, or split of a workload, and how far from the best it can be."""
+"""`gpuplace advise`: recommend a placement of a graph, or a split of a workload, with a bound on the best one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpuplace.advisor.search import Progress, Solution, solve
+from gpuplace.advisor.solve import Progress, Solution, solve
 from gpuplace.advisor.workloads import read_workload, split_of
 from gpuplace.cli.advise_graph import FOR_GRAPHS, advise_graph
 from gpuplace.cli.output import write
@@ -21,28 +21,31 @@ _WORDS = {"throughput": "largest load", "latency": "latency"}
 
 
 def advise(arguments: argparse.Namespace) -> int:
-    """Advises on a graph; or splits the workload of --problem and prints the split, or writes it."""
+    """Recommend a placement of a graph, or split the workload of --problem and print or write the split."""
     if (arguments.graph is None) == (arguments.problem is None):
-        raise UsageError("a GRAPH, or --problem FILE: one of them")
+        raise UsageError("give either a GRAPH or --problem FILE")
     if arguments.graph is not None:
         return advise_graph(arguments)
     return _advise_workload(arguments)
 
 
 def _advise_workload(arguments: argparse.Namespace) -> int:
-    given = [name for name in FOR_GRAPHS if getattr(arguments, name) not in (None, False)]
-    if given:
-        raise UsageError(f"--{given[0].replace('_', '-')}: of a graph; --problem is a workload")
+    graph_options = [name for name in FOR_GRAPHS if getattr(arguments, name) not in (None, False)]
+    if graph_options:
+        option = graph_options[0].replace("_", "-")
+        raise UsageError(f"--{option} applies to a graph, not to the workload of --problem")
     objective = arguments.objective or "throughput"
     if objective not in _WORDS:
-        raise UsageError(f"--objective {objective}: of a graph; a workload has {' or '.join(_WORDS)}")
+        raise UsageError(
+            f"--objective {objective} applies to a graph; for a workload use {' or '.join(_WORDS)}"
+        )
     try:
         data = sys.stdin.buffer.read() if arguments.problem == "-" else Path(arguments.problem).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {arguments.problem}: {error.strerror}") from None
     problem = read_workload(data, objective)
     is_shown = is_seen()
-    found = solve(
+    solution = solve(
         problem,
         objective,
         seconds=arguments.seconds,
@@ -52,7 +55,7 @@ def _advise_workload(arguments: argparse.Namespace) -> int:
     )
     if is_shown:
         print("\r\033[K", end="", file=sys.stderr)
-    write(json.dumps(_as_json(found)) if arguments.format == "json" else _text(found), arguments.output)
+    write(json.dumps(_as_json(solution)) if arguments.format == "json" else _text(solution), arguments.output)
     return 0
 
 
@@ -60,33 +63,33 @@ def _show(progress: Progress) -> None:
     print(f"\r{progress.fraction:4.0%}  best {progress.objective:g}", end="", file=sys.stderr, flush=True)
 
 
-def _as_json(found: Solution) -> dict[str, Any]:
-    name = {"throughput": "maxLoad", "latency": "totalLatency"}[found.objective]
-    return {name: found.value, "bound": found.bound, **split_of(found.problem, found.device_of)}
+def _as_json(solution: Solution) -> dict[str, Any]:
+    name = {"throughput": "maxLoad", "latency": "totalLatency"}[solution.objective]
+    return {name: solution.value, "bound": solution.bound, **split_of(solution.problem, solution.device_of)}
 
 
-def _text(found: Solution) -> str:
-    problem = found.problem
+def _text(solution: Solution) -> str:
+    problem = solution.problem
     rows = []
-    for at, device in enumerate(problem.devices):
-        nodes = [node for node, one in enumerate(found.device_of) if one == at]
+    for index, device in enumerate(problem.devices):
+        nodes = [node for node, assigned in enumerate(solution.device_of) if assigned == index]
         work, size = problem.seconds[nodes, device.kind].sum(), problem.sizes[nodes].sum()
-        room = "-" if math.isinf(device.memory) else f"{device.memory:g}"
-        rows.append((device.name, len(nodes), f"{work:g}", f"{size:g}", room))
-    return "\n".join([table_text(("device", "nodes", "work", "bytes", "room"), rows), verdict(found)])
+        capacity = "-" if math.isinf(device.memory) else f"{device.memory:g}"
+        rows.append((device.name, len(nodes), f"{work:g}", f"{size:g}", capacity))
+    return "\n".join([table_text(("device", "nodes", "work", "bytes", "capacity"), rows), verdict(solution)])
 
 
-def verdict(found: Solution) -> str:
-    """What was found, and how good it is, in a sentence.
+def verdict(solution: Solution) -> str:
+    """Return one sentence about a solution and its distance from the best one.
 
     Args:
-        found: of a search.
+        solution: the result of a search.
     """
-    what = f"{_WORDS[found.objective]} {found.value:g}"
-    if found.gap == 0:
-        said = "the best possible"
-    elif found.gap < 1:
-        said = f"within {found.gap:.1%} of the best possible (no split is below {found.bound:g})"
+    objective = f"{_WORDS[solution.objective]} {solution.value:g}"
+    if solution.gap == 0:
+        quality = "the best possible"
+    elif solution.gap < 1:
+        quality = f"within {solution.gap:.1%} of the best possible (no split is below {solution.bound:g})"
     else:
-        said = f"no split is below {found.bound:g}"
-    return f"{what}: {said}" + ("; stopped early" if found.was_stopped else "")
+        quality = f"no split is below {solution.bound:g}"
+    return f"{objective}: {quality}" + ("; stopped early" if solution.was_stopped else "")

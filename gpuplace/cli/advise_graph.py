@@ -1,4 +1,4 @@
-"""`gpuplace advise GRAPH`: a better placement of a step, with its reasons, and the graph that asks for it."""
+"""`gpuplace advise GRAPH`: a recommended placement of a step, with reasons, and the graph that requests it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FOR_GRAPHS = (
     "machine", "fetch", "feed", "batch", "keep", "release", "config", "soft", "visible_devices", "tags", "signature",
     "function", "whole_graph", "clear_devices",
 )  # fmt: skip
-"""Options that only a graph has."""
+"""Options that apply to graphs only."""
 
 
 def advise_graph(arguments: argparse.Namespace) -> int:
-    """Prints what is advised for a graph, and writes the graph that asks for it."""
+    """Print the recommended placement of a graph, and write the graph that requests it."""
     if arguments.objective == "latency":
-        raise UsageError("--objective latency: of a workload; of a graph there is step_time")
+        raise UsageError("--objective latency applies to a workload; for a graph use step_time")
     from gpuplace.runtime.session.place import place
 
     model, part = opened(arguments, arguments.graph)
@@ -41,7 +41,7 @@ def advise_graph(arguments: argparse.Namespace) -> int:
         **model.options(part),
     )
     is_shown = is_seen()
-    found = advise(
+    advice = advise(
         placement,
         arguments.fetch or None,
         dict(map(feed_of, arguments.feed or ())),
@@ -59,42 +59,42 @@ def advise_graph(arguments: argparse.Namespace) -> int:
     if is_shown:
         print("\r\033[K", end="", file=sys.stderr)
     if arguments.output != "-":
-        write_file(arguments.output, _written(found, arguments.output))
-    print(json.dumps(_as_json(found), indent=1) if arguments.format == "json" else found.explain())
+        write_file(arguments.output, _written(advice, arguments.output))
+    print(json.dumps(_as_json(advice), indent=1) if arguments.format == "json" else advice.explain())
     return 0
 
 
 def _show(progress: SearchProgress) -> None:
     best = progress.score
-    missing = f", {best.missing:.3g} bytes of memory missing" if best.missing else ""
+    missing = f", {best.missing:.3g} bytes short of memory" if best.missing else ""
     print(
         f"\r\033[K{progress.fraction:4.0%}  best {best.value:g}{missing}", end="", file=sys.stderr, flush=True
     )
 
 
-def _written(found: Advice, path: str) -> str | bytes:
-    """What is written, by the ending of the file: the graph as a message or as text, or Python."""
+def _written(advice: Advice, path: str) -> str | bytes:
+    """Return the contents of the output file, by its extension: the graph in binary or as text, or Python code."""
     if path.endswith(".py"):
-        return found.as_python()
-    made = found.graph_def()
+        return advice.as_python()
+    graph = advice.graph_def()
     if path.endswith((".pbtxt", ".txt", ".prototxt")):
-        return str(made)
-    return bytes(made.SerializeToString())
+        return str(graph)
+    return bytes(graph.SerializeToString())
 
 
-def _as_json(found: Advice) -> dict[str, Any]:
-    before = found.before
+def _as_json(advice: Advice) -> dict[str, Any]:
+    before = advice.before
     return {
-        "objective": found.objective,
-        "value": found.value,
+        "objective": advice.objective,
+        "value": advice.value,
         "before": before if before < float("inf") else None,
-        "bound": found.bound,
-        "fits": found.fits,
-        "step_time": found.estimate.step_time,
-        "peak_memory": found.estimate.peak_memory,
-        "findings": findings_json(found.findings),
-        "notes": list(found.notes),
-        "moves": [move._asdict() for move in found.moves],
-        "requests": found.requests,
-        "problem": json.loads(found.to_json()),
+        "bound": advice.bound,
+        "fits": advice.fits,
+        "step_time": advice.estimate.step_time,
+        "peak_memory": advice.estimate.peak_memory,
+        "findings": findings_json(advice.findings),
+        "notes": list(advice.notes),
+        "moves": [move._asdict() for move in advice.moves],
+        "requests": advice.requests,
+        "problem": json.loads(advice.to_json()),
     }

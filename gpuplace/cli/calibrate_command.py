@@ -1,4 +1,4 @@
-"""``gpuplace calibrate``: measures this machine and keeps what was found."""
+"""``gpuplace calibrate``: measure this machine and save the cost model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def calibrate(arguments: argparse.Namespace) -> int:
-    """Measures, writes the model, and says what it rests on."""
+    """Measure the machine, save the model, and print its path and source."""
     from gpuplace.cost.calibration.calibrate import calibrate as measure
     from gpuplace.cost.cost_model import calibrated_path
 

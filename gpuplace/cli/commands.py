@@ -1,4 +1,4 @@
-"""What each command does. A command prints its answer and returns the exit code; see ``gpuplace.cli``."""
+"""The commands of ``gpuplace``. Each prints its answer and returns the exit code; see ``gpuplace.cli``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gpuplace.why.placement import Placement
 
 
 def place(arguments: argparse.Namespace) -> int:
-    """Prints a row, or a log line, for every node."""
+    """Print a row, or a log line, for every node."""
     placement = placement_of(arguments, machine_of(arguments.machine), on_error="raise")
     if arguments.format == "log":
         if arguments.limit is not None:
-            raise UsageError("--limit: not with --format log, which is as TensorFlow prints it")
+            raise UsageError("--limit does not apply to --format log, which prints TensorFlow's own lines")
         print(placement.log(placement.release).rstrip("\n"))
         return 0
     columns = (*RULES["tables"]["nodes"], "rule", "decided_by")
@@ -30,7 +30,7 @@ def place(arguments: argparse.Namespace) -> int:
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement, shown)]
     if placement.graph.part and arguments.format == "table":
         print(placement.subject.text(placement.release), file=sys.stderr)
-    if arguments.format == "table":  # in a pipe, the rows alone are on standard output
+    if arguments.format == "table":  # a pipe gets the rows only
         print(summary_text(placement), file=sys.stdout if terminal_width() is not None else sys.stderr)
     more = len(nodes) - len(shown)
     print(render(rows, arguments.format, columns, more=more, full_names=arguments.full_names))
@@ -38,7 +38,7 @@ def place(arguments: argparse.Namespace) -> int:
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Prints why a node is where it is; of a graph that cannot be placed, what is known, and the error."""
+    """Print why a node has its device; for a graph that cannot be placed, the partial answer and the error."""
     placement = placement_of(arguments, machine_of(arguments.machine), on_error="keep")
     print(placement.explain(arguments.node))
     if placement.errors:
@@ -47,17 +47,17 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def blame(arguments: argparse.Namespace) -> int:
-    """Prints what stands out in a step, then what keeps nodes off a device type.
+    """Print the findings about a step, then the causes that keep nodes off a device type.
 
-    Of a graph that cannot be placed it prints what is known, and the error.
+    For a graph that cannot be placed, print the partial answer and the error.
     """
     placement = placement_of(arguments, machine_of(arguments.machine), on_error="keep")
-    found = placement.blame(arguments.device_type)
+    causes = placement.blame(arguments.device_type)
     findings = _findings(arguments, placement)
     if arguments.format == "text":
         if findings is not None:
-            print(replace(findings, harmless=()), end="\n\n")  # the causes below name what is harmless
-        print(found)
+            print(replace(findings, harmless=()), end="\n\n")  # the causes below list the harmless nodes
+        print(causes)
     else:
         from gpuplace.why.blame import BlameRow
 
@@ -69,14 +69,14 @@ def blame(arguments: argparse.Namespace) -> int:
                 "dtypes": ", ".join(row.dtypes),
                 "devices": ", ".join(row.devices),
             }
-            for row in found
+            for row in causes
         ]
         columns = [column.name for column in fields(BlameRow)]
         if arguments.format == "json":
             from gpuplace.views.tables.findings import findings_json
 
-            told = [] if findings is None else findings_json(findings)
-            print(json.dumps({"findings": told, "causes": rows}, indent=1))
+            records = [] if findings is None else findings_json(findings)
+            print(json.dumps({"findings": records, "causes": rows}, indent=1))
         else:
             print(render(rows, arguments.format, columns))
     if placement.errors:
@@ -85,7 +85,7 @@ def blame(arguments: argparse.Namespace) -> int:
 
 
 def _findings(arguments: argparse.Namespace, placement: Placement) -> Findings | None:
-    """What stands out in a step; None where the question is not about GPUs, or there are none."""
+    """Return the findings about a step; None if the command is not about GPUs or the machine has none."""
     has_gpu = any(device.device_type == "GPU" for device in placement.device_set)
     if arguments.format == "csv" or arguments.device_type != "GPU" or not has_gpu or placement.errors:
         return None
@@ -102,7 +102,7 @@ def _findings(arguments: argparse.Namespace, placement: Placement) -> Findings |
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Prints the nodes whose device differs, with the verdict on each after the move, and both in words."""
+    """Print the nodes whose device differs, with the verdict after the move, and both verdicts in words."""
     here = machine_of(arguments.machine)
     there = machine_of(arguments.against) if arguments.against else here
     first = placement_of(arguments, here, on_error="raise")
@@ -131,7 +131,7 @@ def diff(arguments: argparse.Namespace) -> int:
 
 
 def devices(arguments: argparse.Namespace) -> int:
-    """Prints what became of each GPU of the machine on its way to a device."""
+    """Print how each GPU of the machine becomes a device, or why it does not."""
     release_of(arguments)
     machine = machine_of(arguments.machine)
     links = machine.links

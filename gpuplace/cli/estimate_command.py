@@ -1,4 +1,4 @@
-"""`gpuplace estimate`: what a step of a graph costs, on one machine or several, for one batch or several."""
+"""`gpuplace estimate`: predict the cost of a graph's step, for one or more machines and batch sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpuplace.views.tables.findings import findings_json
 
 
 def estimate(arguments: argparse.Namespace) -> int:
-    """Prints what a step takes: sentences, a table, or all of it as JSON; a row for each machine and batch."""
+    """Print the predicted step as sentences, a table or JSON; for several machines or batches, a row for each."""
     model, part = opened(arguments, arguments.graph)
     feeds = dict(map(feed_of, arguments.feed or ()))
     batches = _numbers(arguments.batch)
@@ -33,10 +33,10 @@ def estimate(arguments: argparse.Namespace) -> int:
         machine = machine_of(text)
         machines[text or str(machine)] = devices_of(machine, config, arguments.visible_devices, release)
     if arguments.table and len(machines) * max(len(batches), 1) > 1:
-        raise UsageError("--table: of one machine and one batch")
+        raise UsageError("--table applies to one machine and one batch size; give only one of each")
     batch = batches[0] if len(batches) == 1 else None
 
-    def predicted(devices: DeviceSet) -> StepEstimate:
+    def predict_on(devices: DeviceSet) -> StepEstimate:
         placement = place(model, devices, config, release, **model.options(part))
         return predict(
             placement,
@@ -52,7 +52,7 @@ def estimate(arguments: argparse.Namespace) -> int:
 
     if len(machines) * max(len(batches), 1) == 1:
         ((name, devices),) = machines.items()
-        step = predicted(devices)
+        step = predict_on(devices)
         if arguments.table:
             print(_table(step, arguments.table, arguments))
         elif arguments.format == "text":
@@ -64,7 +64,7 @@ def estimate(arguments: argparse.Namespace) -> int:
             else:
                 print(render([row], arguments.format, full_names=arguments.full_names))
         return 0
-    rows = cost_grid(_first_of(machines.values(), predicted), machines, batches)
+    rows = cost_grid(_first_of(machines.values(), predict_on), machines, batches)
     failed = [row for row in rows if row.error]
     columns = [name for name in _shown(rows[0]) if failed or name != "error" or arguments.format != "text"]
     form = "table" if arguments.format == "text" else arguments.format
@@ -72,57 +72,57 @@ def estimate(arguments: argparse.Namespace) -> int:
     return 1 if len(failed) == len(rows) else 0
 
 
-def _first_of(machines: Iterable[DeviceSet], predicted: Callable[[DeviceSet], StepEstimate]) -> StepEstimate:
-    """The step on the first machine on which it can be predicted; the first one's error where there is none."""
-    first: OpError | None = None
+def _first_of(machines: Iterable[DeviceSet], predict_on: Callable[[DeviceSet], StepEstimate]) -> StepEstimate:
+    """Return the estimate on the first machine that allows one; raise the first error if there is none."""
+    first_error: OpError | None = None
     for devices in machines:
         try:
-            return predicted(devices)
+            return predict_on(devices)
         except OpError as error:
-            first = first or error
-    assert first is not None
-    raise first
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
 
 
 def feed_of(text: str) -> tuple[str, tuple[int | None, ...]]:
-    """``images=64,224,224,3``; a size that is ``?`` or ``-1`` is the batch."""
+    """Parse ``images=64,224,224,3``; a size of ``?`` or ``-1`` is the batch dimension."""
     name, equals, sizes = text.partition("=")
     try:
-        found = tuple(
-            None if one.strip() in ("?", "-1", "None") else int(one)
-            for one in sizes.split(",")
-            if one.strip()
+        shape = tuple(
+            None if part.strip() in ("?", "-1", "None") else int(part)
+            for part in sizes.split(",")
+            if part.strip()
         )
     except ValueError:
-        found = (-2,)
-    if not name or not equals or any(size is not None and size < 0 for size in found):
-        raise UsageError(f"--feed {text!r} is not NAME=SIZE,SIZE,..., such as images=64,224,224,3")
-    return name, found
+        shape = (-2,)
+    if not name or not equals or any(size is not None and size < 0 for size in shape):
+        raise UsageError(
+            f"--feed {text!r} is not of the form NAME=SIZE,SIZE,...; for example: images=64,224,224,3"
+        )
+    return name, shape
 
 
 def trip_of(text: str) -> tuple[str, float]:
-    """``while=20``: a loop's frame and how often its body runs."""
+    """Parse ``while=20``: the frame of a loop and the number of iterations."""
     name, _, count = text.rpartition("=")
     try:
         return name, float(count)
     except ValueError:
-        raise UsageError(f"--trips {text!r} is not FRAME=COUNT, such as while=20") from None
+        raise UsageError(f"--trips {text!r} is not of the form FRAME=COUNT; for example: while=20") from None
 
 
 def _numbers(text: str | None) -> list[int]:
-    """``16,32,64``."""
+    """Parse batch sizes: ``16,32,64``."""
     if not text:
         return []
-    for one in text.split(","):
-        if not one.strip().isdecimal() or not int(one):
-            raise UsageError(
-                f"--batch takes whole numbers from 1 on, such as 32 or 16,32,64; got {one.strip()!r}"
-            )
-    return [int(one) for one in text.split(",")]
+    for part in text.split(","):
+        if not part.strip().isdecimal() or not int(part):
+            raise UsageError(f"--batch takes positive integers, such as 32 or 16,32,64; got {part.strip()!r}")
+    return [int(part) for part in text.split(",")]
 
 
 def _shown(row: GridRow) -> dict[str, Any]:
-    """A row in the units of the command; None for what is not known."""
+    """Return a row in the units that the command prints; None for an unknown value."""
     is_known = not row.error
     return {
         "machine": row.machine,
@@ -146,13 +146,15 @@ def _whole(step: StepEstimate, row: dict[str, Any]) -> dict[str, Any]:
         "busy": step.busy,
         "assumptions": list(step.assumptions),
         "findings": findings_json(step.findings),
-        **{table: [one._asdict() for one in step.rows(table)] for table in ("devices", "memory", "ops")},
+        **{
+            table: [record._asdict() for record in step.rows(table)] for table in ("devices", "memory", "ops")
+        },
     }
 
 
 def _table(step: StepEstimate, table: str, arguments: argparse.Namespace) -> str:
     if table not in TABLES:
-        raise UsageError(f"--table {table!r}: choose one of {', '.join(TABLES)}")
-    rows = [one._asdict() for one in step.rows(table)]
+        raise UsageError(f"--table {table!r} is unknown; choose one of {', '.join(TABLES)}")
+    rows = [record._asdict() for record in step.rows(table)]
     form = "table" if arguments.format == "text" else arguments.format
     return render(rows, form, limit=arguments.limit, full_names=arguments.full_names)

@@ -1,7 +1,7 @@
-"""The page of any file that gpuplace reads: a graph, a SavedModel, a log or a measured step.
+"""The HTML page of any file that gpuplace reads: a graph, a SavedModel, a log or a measured step.
 
 ``python -m gpuplace.cli.file_page FILE PAGE [MACHINE] [--soft]`` writes the page of ``gpuplace report`` or
-``gpuplace timeline``. JupyterLab's extension runs it as a process of its own, which it can end.
+``gpuplace timeline``. The JupyterLab extension runs it in a separate process that it can stop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpuplace.views.logs.graph_or_log import log_in_file
 __all__ = ["command_of", "main"]
 
 SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt")
-"""Files that stand for the SavedModel in their folder."""
+"""File names that stand for the SavedModel in their folder."""
 
 
 def command_of(path: Path, page: Path, machine: str = "", soft: bool = False) -> list[str]:
@@ -26,9 +26,9 @@ def command_of(path: Path, page: Path, machine: str = "", soft: bool = False) ->
 
     Args:
         path: the file.
-        page: where the page is written.
-        machine: of a graph; ``""`` for the default.
-        soft: whether a graph is placed softly.
+        page: the output path.
+        machine: the machine for a graph; ``""`` for the default.
+        soft: whether a graph is placed with soft placement.
 
     Raises:
         OpError: the file cannot be read.
@@ -46,7 +46,7 @@ def command_of(path: Path, page: Path, machine: str = "", soft: bool = False) ->
 
 
 def _is_step(path: Path) -> bool:
-    """Whether a file is a measured step; a graph has the same endings, and is tried first by what names it."""
+    """Return whether a file is a measured step. Graphs have the same extensions, so the content decides."""
     try:
         step = load_run_metadata(path)
     except OpError:
@@ -55,10 +55,10 @@ def _is_step(path: Path) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write one page; return the exit code of the command that wrote it.
+    """Write one page and return the exit code of the command that wrote it.
 
     Args:
-        argv: the words; this process's own if None.
+        argv: the command-line arguments; those of this process if None.
     """
     parser = argparse.ArgumentParser(prog="python -m gpuplace.cli.file_page")
     parser.add_argument("file", type=Path)

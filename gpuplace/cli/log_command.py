@@ -1,4 +1,4 @@
-"""`gpuplace log`: what a log says, and where a graph would be placed otherwise."""
+"""`gpuplace log`: show the contents of a log, and compare it with a graph's placement."""
 
 from __future__ import annotations
 
@@ -27,24 +27,27 @@ from gpuplace.views.logs.parser import parse_log
 from gpuplace.views.logs.statements import LogNote
 
 _DIFFERS = 3
-"""Exit code where the log and the graph's placement differ."""
+"""Exit code if the log differs from the graph's placement."""
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """Prints a table of a log; with a graph, the nodes that gpuplace would place elsewhere."""
-    found = _read(arguments.log, arguments.show)
+    """Print a table of a log; with a graph, the nodes that gpuplace would place elsewhere."""
+    logged = _read(arguments.log, arguments.show)
     if arguments.session is not None:
-        if arguments.session not in found.numbers:
-            raise UsageError(f"the log has sessions {found.numbers[0]} to {found.numbers[-1]}")
-        found = found.sessions[arguments.session]
+        if arguments.session not in logged.numbers:
+            first, last = logged.numbers[0], logged.numbers[-1]
+            raise UsageError(
+                f"the log has no session {arguments.session}; its sessions are {first} to {last}"
+            )
+        logged = logged.sessions[arguments.session]
     if arguments.against:
-        return _compare(found, arguments)
+        return _compare(logged, arguments)
     if arguments.show != "notes":
-        for note in found.notes:
+        for note in logged.notes:
             print(f"note: line {note.line}, {note.kind}: {note.text}", file=sys.stderr)
-    rows, columns = _table(found, arguments.show)
+    rows, columns = _table(logged, arguments.show)
     if arguments.format == "table":
-        print(repr(found)[1:-1])
+        print(repr(logged)[1:-1])
         if not rows:
             return 0
     print(render(rows, arguments.format, columns, limit=arguments.limit, full_names=arguments.full_names))
@@ -52,17 +55,17 @@ def log(arguments: argparse.Namespace) -> int:
 
 
 def _read(path: str, show: str) -> LoggedPlacement:
-    """The log of a file, or of standard input.
+    """Read the log from a file or from standard input.
 
     Raises:
-        UsageError: it cannot be read.
-        InvalidArgumentError: TensorFlow tells nothing in it; not where that is what is to be shown.
+        UsageError: the file cannot be read.
+        InvalidArgumentError: the text holds nothing from TensorFlow, unless the unparsed text is to be shown.
     """
     try:
         if path == "-":
             data = sys.stdin.buffer.read()
         elif os.path.isdir(path):
-            raise UsageError(f"{path} is a folder: give the file that the program's output was written to")
+            raise UsageError(f"{path} is a folder; pass the file with the program's output")
         else:
             with open(path, "rb") as stream:
                 data = stream.read()
@@ -71,25 +74,25 @@ def _read(path: str, show: str) -> LoggedPlacement:
     name = "standard input" if path == "-" else path
     if kind_of(name, data) is not None:
         raise no_log(name, data)
-    found = parse_log(data)
+    logged = parse_log(data)
     if show != "unparsed" and not (
-        found.rows or found.devices or found.events or found.gpus or found.overridden
+        logged.rows or logged.devices or logged.events or logged.gpus or logged.overridden
     ):
         raise no_log(name, decompressed(data, name, "log") if data.startswith(GZIP) else data)
-    return found
+    return logged
 
 
-def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Rows of a table and its columns."""
+def _table(logged: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Return the rows of a table and its columns."""
     records: dict[str, tuple[Any, Any]] = {
-        "nodes": (found.rows, LoggedNode),
-        "devices": (found.devices, LoggedDevice),
-        "gpus": (found.gpus, LoggedGPU),
-        "events": (found.events, LoggedEvent),
-        "overridden": (found.overridden, OverriddenRequest),
-        "ops": (op_rows(found) if table == "ops" else (), OpRow),
-        "unparsed": (found.unparsed, Unparsed),
-        "notes": (found.notes, LogNote),
+        "nodes": (logged.rows, LoggedNode),
+        "devices": (logged.devices, LoggedDevice),
+        "gpus": (logged.gpus, LoggedGPU),
+        "events": (logged.events, LoggedEvent),
+        "overridden": (logged.overridden, OverriddenRequest),
+        "ops": (op_rows(logged) if table == "ops" else (), OpRow),
+        "unparsed": (logged.unparsed, Unparsed),
+        "notes": (logged.notes, LogNote),
     }
     if table == "sessions":
         columns = ("session", "nodes", "events", "devices")
@@ -100,17 +103,17 @@ def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tu
                 "events": len(part.events),
                 "devices": ", ".join(f"{count} on {device}" for device, count in part.counts().items()),
             }
-            for part in found.sessions
+            for part in logged.sessions
         ]
         return rows, columns
-    values, kind = records[table]
-    return [value._asdict() for value in values], kind._fields
+    values, record_type = records[table]
+    return [value._asdict() for value in values], record_type._fields
 
 
-def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
+def _compare(logged: LoggedPlacement, arguments: argparse.Namespace) -> int:
     machine = machine_of(arguments.machine) if arguments.machine else None
-    if machine is None and not found.device_names:
-        raise UsageError("the log names no device; give a --machine")
+    if machine is None and not logged.device_names:
+        raise UsageError("the log names no device; add --machine")
     from gpuplace.graphdef.load import load_placement_graph
 
     if arguments.signature is None and not arguments.function:
@@ -118,7 +121,7 @@ def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
     model, part = opened(arguments, arguments.against)
     release = release_of(arguments, model)
     graph = load_placement_graph(model, release=release, **model.options(part))
-    differences = found.compare(
+    differences = logged.compare(
         graph,
         machine=machine,
         config=config_of(arguments),
@@ -131,7 +134,7 @@ def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
         rows = [move._asdict() for move in differences]
         rows += [
             dict.fromkeys(LogMove._fields, "")
-            | {"node": name, "type": found.types[name], "logged": found[name]}
+            | {"node": name, "type": logged.types[name], "logged": logged[name]}
             for name in differences.only_logged
         ]
         print(render(rows, arguments.format, LogMove._fields, limit=arguments.limit))

@@ -1,4 +1,4 @@
-"""Entry point of the command line: words to a command, errors to one message and an exit code."""
+"""Entry point of the command line: run one command, and turn errors into one message and an exit code."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _MODULES = {
     "timeline": "timeline_command",
     "watch": "watch_command",
 }
-"""Command -> the module of its function, where that is not ``commands``. A module is loaded for its command alone."""
+"""Command -> the module of its function if it is not ``commands``. Each module is loaded for its command only."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command line, by default this process's own; returns the exit code.
+    """Run one command line, by default this process's own, and return the exit code.
 
     Raises:
-        SystemExit: the command line is wrong (code 2), help was asked for (0), or a script exits.
+        SystemExit: the command line is wrong (code 2), help was requested (0), or a script exits.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         try:
             return _run(words)
         finally:
-            if sys.stdout is not None:  # it may have been closed before we were started
+            if sys.stdout is not None:  # the parent process may have closed it
                 sys.stdout.flush()
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed the pipe
         _close_output()
         return 1
     except OSError as error:
-        if error.filename is None:  # not of a file, so of the stream that we print on
+        if error.filename is None:  # not about a file, so about standard output
             _close_output()
             return _fail(words, f"cannot write the output: {error.strerror}", 1)
         return _fail(words, f"{error.filename}: {error.strerror}", 1)
@@ -70,13 +70,13 @@ def _run(words: list[str]) -> int:
     except OpError as error:
         return _fail(words, f"{type(error).__name__}: {error}", 1)
     except KeyboardInterrupt:
-        if arguments.command == "run":  # the script's, and shown as Python shows it
+        if arguments.command == "run":  # it interrupts the script, so Python shows its traceback
             raise
         return _fail(words, "interrupted", 130)
 
 
 def _close_output() -> None:
-    """Nothing more is printed, also when Python ends: what waits in the buffer cannot be written."""
+    """Discard all further output, including the buffered output that Python flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

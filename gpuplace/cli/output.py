@@ -1,4 +1,4 @@
-"""Rows as a table, JSON or CSV, and files.
+"""Rows as a table, JSON or CSV, and output files.
 
 >>> print(render([{"node": "a", "device": "/device:GPU:0"}, {"node": "MatMul", "device": None}], "table"))
 node    device
@@ -31,18 +31,18 @@ def render(
     more: int = 0,
     full_names: bool = False,
 ) -> str:
-    """The rows as text, without a line break at its end.
+    """Return the rows as text, without a trailing newline.
 
-    A table on a terminal fits it: devices have their short names, and the middle of long names is left out. Elsewhere,
-    in a file or a pipe, it says all.
+    On a terminal, a table fits the width: devices have short names, and long names are shortened in the middle. In a
+    file or a pipe, all names are complete.
 
     Args:
-        rows: Mappings with the same keys.
+        rows: mappings with the same keys.
         form: "table", "json" or "csv".
-        columns: The keys in order; those of the first row by default.
-        limit: How many rows to print; a table counts the rest.
-        more: Rows that are not given; a table counts them, too.
-        full_names: Whether a table says all on a terminal too.
+        columns: the keys in order; those of the first row by default.
+        limit: the maximum number of rows to print; a table counts the rest.
+        more: the number of rows that were not passed; a table counts them too.
+        full_names: whether a table on a terminal shows complete names.
     """
     names = list(columns if columns is not None else rows[0] if rows else ())
     if form == "table":
@@ -62,7 +62,7 @@ def render(
 
 
 def terminal_width() -> int | None:
-    """Characters in a line of the terminal that standard output is; None if it is none."""
+    """Return the terminal's width in characters; None if standard output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -71,7 +71,7 @@ def _short(cell: Any) -> Any:
 
 
 def csv_cell(value: Any) -> Any:
-    r"""What a cell holds: None is empty, and a text stays a text, in a terminal and where a spreadsheet opens the file.
+    r"""Return the value of a CSV cell: None is empty, and text cannot act as a formula or a terminal escape.
 
     >>> csv_cell('=HYPERLINK("x")'), csv_cell("\tcmd"), csv_cell(-1), csv_cell("MatMul")
     ('\'=HYPERLINK("x")', "'\\tcmd", -1, 'MatMul')
@@ -87,10 +87,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write(text: str, path: str) -> None:
-    """Writes a file and prints its path; ``-`` prints the text instead.
+    """Write a file and print its path; ``-`` prints the text instead.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     if path == "-":
         print(text)
@@ -100,10 +100,10 @@ def write(text: str, path: str) -> None:
 
 
 def save(content: str | bytes, path: str) -> None:
-    """Writes a file that the command line names.
+    """Write an output file named on the command line.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     try:
         write_file(path, content)

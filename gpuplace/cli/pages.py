@@ -1,4 +1,4 @@
-"""``gpuplace report`` and ``gpuplace explore``: a graph or a log as a page in a browser, without and with a kernel."""
+"""``gpuplace report`` and ``gpuplace explore``: a graph or a log as a browser page, without and with a kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from gpuplace.cli.output import save, write
 from gpuplace.cli.setup import (
     UsageError,
     config_of,
-    given_for_graphs,
+    graph_options,
     machine_of,
     opened,
     placement_of,
@@ -32,19 +32,20 @@ from gpuplace.errors import OpError
 from gpuplace.findings.find import placement_findings
 from gpuplace.views.logs.graph_or_log import log_in_file
 from gpuplace.views.logs.logged_placement import LoggedPlacement
+from gpuplace.views.page.fixes import Fix
 from gpuplace.views.page.page import page_html
 from gpuplace.views.tables.text import counted
 from gpuplace.why.placement import Placement
 
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}
-"""What serves the explorer, the first that is installed by default: Voila's own page asks a CDN for icons."""
+"""Servers for the explorer, in order of preference; Voila comes last because its page loads icons from a CDN."""
 
 _PATIENCE_S = 20
-"""How long a server may take to end."""
+"""Time that a server has to shut down, in seconds."""
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Writes the page; of a graph that cannot be placed, the page with the error, which is then told as well."""
+    """Write the page; for a graph that cannot be placed, write it with the error and then report the error."""
     placement, text = _page(arguments)
     write(text, arguments.output)
     _raise_first_error(placement)
@@ -52,7 +53,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def explore(arguments: argparse.Namespace) -> int:
-    """Opens the explorer, or the page, in a browser; ends with the server."""
+    """Open the explorer, or the page, in a browser; return when the server stops."""
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
     with_what = arguments.shown_with or _first_installed()
@@ -60,19 +61,21 @@ def explore(arguments: argparse.Namespace) -> int:
         return _open_page(arguments)
     if importlib.util.find_spec(_MODULES[with_what]) is None:
         name = {"voila": "voila", "lab": '"gpuplace[lab]"'}[with_what]
-        raise UsageError(f"{_MODULES[with_what]} is not installed: pip install {name}, or --with page")
+        raise UsageError(
+            f"{_MODULES[with_what]} is not installed; run pip install {name}, or use --with page"
+        )
     machine_of(arguments.machine)
     release_of(arguments)
     is_log = _log(arguments) is not None
     if not is_log:
-        opened(arguments, arguments.graph)  # errors appear here, not in the notebook
+        opened(arguments, arguments.graph)  # report errors here, not in the notebook
     with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
         path = Path(arguments.output or Path(folder) / "explorer.ipynb")
         save(json.dumps(_notebook(arguments, is_log=is_log), indent=1), str(path))
         with subprocess.Popen(_server(with_what, path.resolve(), arguments)) as server:
             try:
                 return server.wait()
-            except KeyboardInterrupt:  # the server ends its kernels, and asks nothing
+            except KeyboardInterrupt:  # SIGTERM stops the server and its kernels without a question
                 server.terminate()
                 try:
                     server.wait(_PATIENCE_S)
@@ -90,7 +93,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
     release = placement.release
     settings = [("machine", str(machine)), ("TensorFlow", release)]
     if placement.soft:
-        settings.append(("placed", "softly"))
+        settings.append(("soft placement", "on"))
     environ: Mapping[str, str] | None = {} if arguments.machine else None
     if arguments.visible_devices is not None:
         settings.append(("visible GPUs", arguments.visible_devices or "none"))
@@ -121,6 +124,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
         run_metadata=step,
         estimate=predicted,
         findings=findings,
+        fixes=_fixes(placement),
         title=_title(arguments),
         settings=settings,
         mapping=machine.mapping(config_of(arguments), environ, release=release),
@@ -130,35 +134,44 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
     return placement, text
 
 
+def _fixes(placement: Placement) -> Sequence[Fix]:
+    """What lets TensorFlow place the graph, if it refuses it."""
+    if not placement.errors:
+        return ()
+    from gpuplace.cli.fixes import fixes_of  # the explorer's settings, which other pages do without
+
+    return fixes_of(placement)
+
+
 def _log(arguments: argparse.Namespace) -> LoggedPlacement | None:
-    """The log that the command names; None if that is a graph.
+    """Return the log that the command names; None if the file is a graph.
 
     Raises:
-        UsageError: a log, and options with which a graph is placed.
+        UsageError: the file is a log, and there are options for placing a graph.
     """
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
-    found = log_in_file(arguments.graph)
-    if found is not None and (words := given_for_graphs(arguments)):
+    log = log_in_file(arguments.graph)
+    if log is not None and (options := graph_options(arguments)):
         raise UsageError(
-            f"{arguments.graph} is a log, which tells where nodes were: leave out {words}, with which a graph is "
-            f"placed. To compare the log with its graph: gpuplace log {arguments.graph} --against GRAPH"
+            f"{arguments.graph} is a log with recorded devices, so it is not placed again. Remove {options}. "
+            f"To compare the log with its graph: gpuplace log {arguments.graph} --against GRAPH"
         )
-    return found
+    return log
 
 
 def log_page(log: LoggedPlacement, title: str) -> str:
-    """The page of a log.
+    """Return the HTML page of a log.
 
     Args:
         log: the log.
-        title: heading of the page.
+        title: the heading of the page.
     """
-    settings = [("from", "a log of TensorFlow")]
+    settings = [("source", "TensorFlow log")]
     if len(log.numbers) > 1:
-        settings.append(("sessions", f"{len(log.numbers)}; if a node is in several, the last line counts"))
+        settings.append(("sessions", f"{len(log.numbers)}; for a node in several, the last line counts"))
     if log.unparsed:
-        settings.append(("not understood", f"{counted(len(log.unparsed), 'piece')} of text, below"))
+        settings.append(("unparsed", f"{counted(len(log.unparsed), 'piece')} of text, below"))
     return page_html(log, title=title, settings=settings)
 
 
@@ -167,17 +180,17 @@ def _title(arguments: argparse.Namespace) -> str:
 
 
 def _against(arguments: argparse.Namespace, machine: Machine) -> tuple[Placement | None, str]:
-    """The other placement and what it is in words; None if none was asked for."""
-    there = getattr(arguments, "against", None)
+    """Return the placement to compare with and its description; None if no comparison was requested."""
+    machine_text = getattr(arguments, "against", None)
     other_release = getattr(arguments, "against_release", None)
-    if not there and not other_release:
+    if not machine_text and not other_release:
         return None, ""
-    other = machine_of(there) if there else machine
-    found = placement_of(arguments, other, on_error="keep", release=other_release)
-    told = [str(other)] if there else []
+    other = machine_of(machine_text) if machine_text else machine
+    placement = placement_of(arguments, other, on_error="keep", release=other_release)
+    description = [str(other)] if machine_text else []
     if other_release:
-        told.append(f"TensorFlow {other_release}")
-    return found, ", ".join(told)
+        description.append(f"TensorFlow {other_release}")
+    return placement, ", ".join(description)
 
 
 def _raise_first_error(placement: Placement | LoggedPlacement) -> None:
@@ -191,8 +204,8 @@ def _first_installed() -> str:
         if importlib.util.find_spec(module) is not None:
             return name
     raise UsageError(
-        "the explorer needs JupyterLab or Voila, and neither is installed: pip install "
-        '"gpuplace[lab]"; "--with page" opens a page that needs only a browser'
+        "the explorer needs JupyterLab or Voila, and neither is installed; run pip install "
+        '"gpuplace[lab]", or use --with page for a page that needs only a browser'
     )
 
 
@@ -201,7 +214,7 @@ def _open_page(arguments: argparse.Namespace) -> int:
     if arguments.output:
         path = Path(arguments.output)
     else:
-        folder = tempfile.mkdtemp(prefix="gpuplace-")  # kept: the browser reads the file after we have ended
+        folder = tempfile.mkdtemp(prefix="gpuplace-")  # kept: the browser reads the file after we exit
         path = Path(folder) / "report.html"
     save(text, str(path))
     print(path)
@@ -212,27 +225,29 @@ def _open_page(arguments: argparse.Namespace) -> int:
 
 
 def _notebook(arguments: argparse.Namespace, *, is_log: bool = False) -> dict[str, Any]:
-    """A notebook whose one cell opens the explorer."""
+    """Return a notebook whose only cell opens the explorer."""
     options = {"machine": arguments.machine, "release": arguments.release}
-    words = [repr(str(Path(arguments.graph).resolve()))]
-    words += [f"{name}={value!r}" for name, value in options.items() if value]
+    call_arguments = [repr(str(Path(arguments.graph).resolve()))]
+    call_arguments += [f"{name}={value!r}" for name, value in options.items() if value]
     lines = ["import gpuplace as tf", ""]
     if arguments.config:
-        config_of(arguments)  # told now if it is none, not in the notebook
+        config_of(arguments)  # report an invalid file here, not in the notebook
         path = repr(str(Path(arguments.config).resolve()))
         lines[:0] = ["from google.protobuf import text_format", ""]
         lines.append(f"config = text_format.Parse(open({path}).read(), tf.ConfigProto())")
         lines += ["config.allow_soft_placement = True"] if arguments.soft else []
-        words.append("config=config")
+        call_arguments.append("config=config")
     elif arguments.soft:
-        words.append("config=tf.ConfigProto(allow_soft_placement=True)")
+        call_arguments.append("config=tf.ConfigProto(allow_soft_placement=True)")
     others = {name: getattr(arguments, name) for name in ("visible_devices", "tags", "signature", "function")}
-    words += [f"{name}={value!r}" for name, value in others.items() if value is not None]
-    words += [f"{name}=True" for name in ("clear_devices", "whole_graph") if getattr(arguments, name)]
+    call_arguments += [f"{name}={value!r}" for name, value in others.items() if value is not None]
+    call_arguments += [
+        f"{name}=True" for name in ("clear_devices", "whole_graph") if getattr(arguments, name)
+    ]
     if is_log:
-        lines.append(f"tf.explore(tf.parse_log({words[0]}))")
+        lines.append(f"tf.explore(tf.parse_log({call_arguments[0]}))")
     else:
-        lines.append(f"tf.explore({', '.join(words)})")
+        lines.append(f"tf.explore({', '.join(call_arguments)})")
     source = "\n".join(lines)
     cell: dict[str, Any] = {
         "cell_type": "code",
@@ -247,7 +262,7 @@ def _notebook(arguments: argparse.Namespace, *, is_log: bool = False) -> dict[st
 
 
 def _server(with_what: str, path: Path, arguments: argparse.Namespace) -> list[str]:
-    """The command that serves the notebook."""
+    """Return the command that serves the notebook."""
     port = [f"--port={arguments.port}"] if arguments.port else []
     quiet = ["--no-browser"] if arguments.no_browser else []
     if with_what == "voila":

@@ -1,4 +1,4 @@
-"""``gpuplace run``: a script with gpuplace in TensorFlow's place, on the machine and as the release that are named."""
+"""``gpuplace run``: run a script with gpuplace in TensorFlow's place, on a given machine and as a given release."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpuplace.graphdef.file_kinds import no_program
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs a script with the machine and the release named, which its child processes see as well."""
+    """Run a script with the given machine and release; its child processes inherit both."""
     machine_of(arguments.machine)
     if arguments.machine:
         os.environ[MACHINE_VARIABLE] = arguments.machine
@@ -22,16 +22,16 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ[releases.ENVIRONMENT_VARIABLE] = arguments.release
     release_of(arguments)
     if arguments.trace_step is not None and not arguments.trace:
-        raise UsageError("--trace-step N: only with --trace FILE")
+        raise UsageError("--trace-step requires --trace FILE")
     if not arguments.trace:
         return _run_script(arguments)
     runs = TracedRuns(arguments.trace, arguments.trace_step)
     try:
         with runs.measured():
             code = _run_script(arguments)
-    except UsageError:  # there is no such script
+    except UsageError:  # the script does not exist
         raise
-    except BaseException as error:  # a script may exit or be stopped, and what it ran is still of interest
+    except BaseException as error:  # a script may exit or be interrupted; its measured step is still useful
         if runs.write() or not (isinstance(error, SystemExit) and not error.code):
             raise
         return 1
@@ -44,11 +44,11 @@ def _run_script(arguments: argparse.Namespace) -> int:
             return run_module(arguments.script, arguments.script_arguments)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{arguments.script}.".startswith(f"{error.name}."):
-                raise  # a package above it needs something that is not there
+                raise  # an import inside the module or its package failed
             raise UsageError(f"No module named {arguments.script}") from None
     try:
-        if (why := no_program(arguments.script)) is not None:
-            raise UsageError(why)
+        if (reason := no_program(arguments.script)) is not None:
+            raise UsageError(reason)
         return run_script(arguments.script, arguments.script_arguments)
     except OSError as error:
         if error.filename != arguments.script:

@@ -1,8 +1,8 @@
-"""``gpuplace run SCRIPT`` and ``gpuplace run -m MODULE``: as Python itself would, with ``tensorflow`` meaning gpuplace.
+"""``gpuplace run SCRIPT`` and ``gpuplace run -m MODULE``: run as Python does, with ``tensorflow`` meaning gpuplace.
 
-The script is ``__main__``, sees its own ``sys.argv`` and finds modules beside itself; its exit code and its traceback
-are its own: no frame of this package stands above the script's first one, and none below its last where a call refused
-what it was given.
+The script is ``__main__``, sees its own ``sys.argv`` and can import modules from its folder. Its exit code is returned
+unchanged. Its traceback starts at the script's first frame and, if a call rejected its arguments, ends at the script's
+last one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from gpuplace.errors import OpError
 
 
 def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Divides what follows ``run`` into our part (SCRIPT and options) and the script's own arguments.
+    """Split the arguments of ``run`` into our part (SCRIPT and options) and the script's own arguments.
 
-    Our options, each with a value, may stand before or after SCRIPT. Everything else after SCRIPT is the script's,
-    and so is everything after ``--``.
+    Our options, each with a value, may come before or after SCRIPT. Everything else after SCRIPT belongs to the script,
+    and so does everything after ``--``.
 
     >>> split_arguments(["train.py", "--steps", "5", "--machine", "cpu"], ["--machine"])
     (['train.py', '--machine', 'cpu'], ['--steps', '5'])
@@ -61,11 +61,11 @@ def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[l
 
 
 def run_script(path: str, arguments: Sequence[str]) -> int:
-    """Runs the Python file at ``path`` with ``arguments`` in ``sys.argv``; returns 1 when it raised, else 0.
+    """Run the Python file at ``path`` with ``arguments`` in ``sys.argv``; return 1 if it raised, otherwise 0.
 
     Raises:
         OSError: the file cannot be read.
-        SystemExit: whatever the script exits with.
+        SystemExit: the script exits.
     """
     with tokenize.open(path) as stream:
         source = stream.read()
@@ -75,11 +75,11 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
 
 
 def run_module(name: str, arguments: Sequence[str]) -> int:
-    """Runs a module, or the ``__main__`` of a package, as ``python -m`` does; returns 1 when it raised, else 0.
+    """Run a module, or a package's ``__main__``, as ``python -m`` does; return 1 if it raised, otherwise 0.
 
     Raises:
         ModuleNotFoundError: there is no such module, or it has no source.
-        SystemExit: whatever the module exits with.
+        SystemExit: the module exits.
     """
     sys.argv = ["-m", *arguments]
     _stand_in(os.getcwd())
@@ -95,16 +95,16 @@ def run_module(name: str, arguments: Sequence[str]) -> int:
 
 
 def _stand_in(folder: str) -> None:
-    """Lets ``tensorflow`` mean gpuplace, and modules of a folder be found."""
-    from gpuplace.tf1.stand_in import names, numpy_names  # found before the script's folder is looked into
+    """Make ``import tensorflow`` import gpuplace, and put a folder on the module path."""
+    from gpuplace.tf1.stand_in import names, numpy_names  # imported before the script's folder is on the path
 
-    if not sys.flags.safe_path:  # else the first entry is not a script's folder, and none is wanted
+    if not sys.flags.safe_path:  # with -P, Python adds no script folder, and neither do we
         sys.path[0] = folder
     names.install()
     numpy_names.give_back()
     importlib.import_module(
         "urllib.request"
-    )  # comes with TensorFlow: programs that import urllib alone use it
+    )  # TensorFlow imports it, so programs that only import urllib rely on it
 
 
 def _run(source: str, path: str, spec: ModuleSpec | None = None) -> int:
@@ -117,7 +117,7 @@ def _run(source: str, path: str, spec: ModuleSpec | None = None) -> int:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     except Exception as error:
         error.__traceback__ = script_part(error.__traceback__)
-        if isinstance(error, (OpError, TypeError, ValueError)):  # others may be faults of this package
+        if isinstance(error, (OpError, TypeError, ValueError)):  # other errors may be bugs in this package
             hide_own_frames(error)
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
@@ -125,7 +125,7 @@ def _run(source: str, path: str, spec: ModuleSpec | None = None) -> int:
 
 
 def script_part(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without this module's frames at its top."""
+    """Return a traceback without this module's frames at the top."""
     while traceback is not None and traceback.tb_frame.f_code.co_filename == RUNNER:
         traceback = traceback.tb_next
     return traceback

@@ -1,4 +1,4 @@
-"""What several commands need: what their options name, a machine, a release, a ConfigProto, a placement or a step."""
+"""Shared by several commands: the machine, release, ConfigProto, placement or step that their options name."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class UsageError(Exception):
-    """The command line, or the environment that it reads, is wrong."""
+    """The command line, or an environment variable that it reads, is wrong."""
 
 
 _OF_GRAPHS = (
     "machine", "against", "against_release", "run_metadata", "release", "config", "soft", "visible_devices",
     "tags", "signature", "function", "whole_graph", "clear_devices",
 )  # fmt: skip
-"""Options that say how a graph is read and placed."""
+"""Options about how a graph is read and placed."""
 
 
-def given_for_graphs(arguments: argparse.Namespace) -> str:
-    """The options of a command line that say how a graph is read and placed, for a complaint; "" if there are none."""
-    given = [name for name in _OF_GRAPHS if getattr(arguments, name, None) not in (None, False)]
-    return ", ".join("--" + name.replace("_", "-") for name in given)
+def graph_options(arguments: argparse.Namespace) -> str:
+    """Return the options of a command line about reading and placing a graph, for an error; "" if there are none."""
+    names = [name for name in _OF_GRAPHS if getattr(arguments, name, None) not in (None, False)]
+    return ", ".join("--" + name.replace("_", "-") for name in names)
 
 
 def machine_of(text: str | None) -> Machine:
-    """The machine of a text, else the process's."""
+    """Return the machine that a text describes, or the process's machine without a text."""
     try:
         return Machine.parse(text) if text else default_machine()
     except InvalidArgumentError as error:
@@ -42,11 +42,11 @@ def machine_of(text: str | None) -> Machine:
 
 
 def release_of(arguments: argparse.Namespace, model: Model | None = None) -> str:
-    """Return the release of --release, else the process's, else the one that wrote a model.
+    """Return the release of --release, otherwise the process's, otherwise the release that wrote a model.
 
     Args:
-        arguments: the command's.
-        model: the model; None: there is none.
+        arguments: the parsed command line.
+        model: the model, if there is one.
     """
     try:
         of_file = None if model is None else model.release
@@ -56,7 +56,7 @@ def release_of(arguments: argparse.Namespace, model: Model | None = None) -> str
 
 
 def config_of(arguments: argparse.Namespace) -> Any:
-    """The ConfigProto of --config and --soft; None if neither is given."""
+    """Return the ConfigProto of --config and --soft; None if neither is given."""
     soft = getattr(arguments, "soft", False)
     if not arguments.config and not soft:
         return None
@@ -79,15 +79,15 @@ def config_of(arguments: argparse.Namespace) -> Any:
 def placement_of(
     arguments: argparse.Namespace, machine: Machine, on_error: str, release: str | None = None
 ) -> Placement:
-    """Return the placement of the graph that the command names.
+    """Place the graph that the command names.
 
     Args:
-        arguments: the command's.
+        arguments: the parsed command line.
         machine: the machine to place on.
         on_error: as for `gpuplace.place`.
-        release: the TensorFlow to place as, in place of the one that the command names.
+        release: the release to place as, if it is not the one that the command names.
     """
-    release_of(arguments)  # a wrong one is reported before the file is read
+    release_of(arguments)  # report a wrong release before reading the file
     model, part = opened(arguments, arguments.graph)
     return place_for(
         SOFT_OPTION,
@@ -102,14 +102,14 @@ def placement_of(
 
 
 def opened(arguments: argparse.Namespace, path: str) -> tuple[Model, Part]:
-    """Return the model in a file, and the part of it that the command's options name.
+    """Return the model in a file, and the part of it that the command's options select.
 
     Args:
-        arguments: the command's.
+        arguments: the parsed command line.
         path: the file.
 
     Raises:
-        UsageError: there is no such file, or the options name a part of a model that has none.
+        UsageError: there is no such file, or the options select a part of a model without parts.
         OpError: the file cannot be read, or has no such part.
     """
     from gpuplace.graphdef.load import open_model
@@ -127,15 +127,15 @@ def opened(arguments: argparse.Namespace, path: str) -> tuple[Model, Part]:
 
 
 def step_of(path: str, placement: Placement | None, graph: str) -> Any:
-    """The ``RunMetadata`` of a file.
+    """Return the ``RunMetadata`` in a file.
 
     Args:
         path: a ``RunMetadata``, ``StepStats`` or Chrome trace.
-        placement: of the graph that ran; None if any step will do.
-        graph: the graph's file, for the message.
+        placement: the placement of the graph that ran; None to accept any step.
+        graph: the graph's file, for the error message.
 
     Raises:
-        UsageError: nothing of the graph ran in it.
+        UsageError: no node of the graph ran in the step.
         OpError: the file cannot be read, or holds no measured step.
     """
     from gpuplace.graphdef.measured.run_metadata import load_run_metadata
@@ -148,5 +148,5 @@ def step_of(path: str, placement: Placement | None, graph: str) -> Any:
         try:
             measured_us(view_of(placement), step)
         except ValueError as error:
-            raise UsageError(f"{path} is not of {graph}: {error}") from None
+            raise UsageError(f"{path} was not measured with {graph}: {error}") from None
     return step

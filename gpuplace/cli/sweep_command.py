@@ -1,4 +1,4 @@
-"""`gpuplace sweep`: many graphs on many machines with many configs, on all cores or a dask cluster; a row for each."""
+"""`gpuplace sweep`: many graphs, machines and configs, on all cores or a dask cluster; one row per case."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any
 from gpuplace.cli.estimate_command import feed_of, trip_of
 from gpuplace.cli.output import render
 from gpuplace.cli.setup import UsageError, config_of, machine_of
-from gpuplace.sweeps.answers import OPTIONS, Row
+from gpuplace.sweeps.evaluation import OPTIONS, Row
 from gpuplace.sweeps.sweep import sweep as swept
 
 FORMATS = ("table", "json", "csv", "jsonl")
-"""``jsonl``: each row on a line of its own as it comes, in whatever order that is."""
+"""``jsonl`` prints one line per row as the rows finish, in any order."""
 _NOT_IN_TABLES = ("case", "peak_memory")
 
 
 def sweep(arguments: argparse.Namespace) -> int:
-    """Prints a row for each case: as lines of JSON when they come, else all in order when they are there."""
+    """Print a row for each case: JSON lines as they finish, other formats in order at the end."""
     for text in arguments.machines or ():
         machine_of(text)
     is_stream = arguments.format == "jsonl"
     rows: list[Row] = []
 
-    def take(row: Row) -> None:
+    def add_row(row: Row) -> None:
         rows.append({name: _finite(value) for name, value in row.items()})
         if is_stream:
             print(json.dumps(rows.pop()), flush=True)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # that it was ended; said below
+        warnings.simplefilter("ignore", RuntimeWarning)  # about an early end, which is reported below
         try:
             frame = swept(
                 arguments.graphs,
@@ -43,7 +43,7 @@ def sweep(arguments: argparse.Namespace) -> int:
                 arguments.scheduler,
                 releases=arguments.releases,
                 resume=arguments.resume,
-                on_row=take,
+                on_row=add_row,
                 workers=arguments.workers,
                 visible_devices=arguments.visible_devices,
                 **_options(arguments),
@@ -53,24 +53,24 @@ def sweep(arguments: argparse.Namespace) -> int:
     if not is_stream:
         print(_printed(sorted(rows, key=lambda row: row["case"]), arguments))
     if len(frame) < frame.attrs["cases"]:
-        ended = f"ended after {len(frame):,} of {frame.attrs['cases']:,} cases"
-        again = "; the same command goes on" if arguments.resume else ""
-        print(f"gpuplace sweep: {ended}{again}", file=sys.stderr)
+        progress = f"stopped after {len(frame):,} of {frame.attrs['cases']:,} cases"
+        continuation = "; run the same command again to continue" if arguments.resume else ""
+        print(f"gpuplace sweep: {progress}{continuation}", file=sys.stderr)
         return 130
     return 1 if len(frame) and frame["error"].notna().all() else 0
 
 
 def _configs(arguments: argparse.Namespace) -> list[Any]:
-    """The ConfigProtos of all --config, by file; with --soft."""
-    found = []
+    """Return the ConfigProto of each --config, with --soft applied."""
+    configs = []
     for path in arguments.configs or (None,):
         arguments.config = path
-        found.append(config_of(arguments))
-    return found
+        configs.append(config_of(arguments))
+    return configs
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    given = {
+    options = {
         "tags": arguments.tags,
         "signature": arguments.signature,
         "function": arguments.function,
@@ -84,13 +84,13 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         "seed": arguments.seed,
         "keep": arguments.keep,
     }
-    wanted = {name: value for name, value in given.items() if value is not None}
-    for name in wanted:
+    set_options = {name: value for name, value in options.items() if value is not None}
+    for name in set_options:
         if name not in OPTIONS[arguments.what]:
             option = {"fetches": "fetch", "feeds": "feed", "trip_counts": "trips"}.get(name, name)
             allowed = " or ".join(what for what, names in OPTIONS.items() if name in names)
-            raise UsageError(f"--{option}: only with --what {allowed}")
-    return wanted
+            raise UsageError(f"--{option} requires --what {allowed}")
+    return set_options
 
 
 def _finite(value: Any) -> Any:
@@ -104,7 +104,7 @@ def _printed(rows: list[Row], arguments: argparse.Namespace) -> str:
         return render(rows, form, limit=limit)
     if form == "csv":
         shown = [
-            {name: json.dumps(one) if isinstance(one, dict) else one for name, one in row.items()}
+            {name: json.dumps(value) if isinstance(value, dict) else value for name, value in row.items()}
             for row in rows
         ]
         return render(shown, form, limit=limit)
@@ -117,7 +117,7 @@ def _printed(rows: list[Row], arguments: argparse.Namespace) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """A value as a table shows it."""
+    """Return a value as a table shows it."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""``gpuplace run SCRIPT --trace FILE``: measures what sessions of a script run, and keeps one step.
+"""``gpuplace run SCRIPT --trace FILE``: measure the session runs of a script, and keep one step.
 
-`BaseSession.run` is replaced for the time of the script. Which step is the last is known in the end alone, so without a
-number every run is measured; with one, the others run as they would. Runs count from 1 over all sessions, as the
-script calls them; what `partial_run` and callables run is not counted.
+`BaseSession.run` is replaced while the script runs. Without a step number every run is measured, because only the end
+of the script shows which run was the last. With a number, the other runs are not measured. Runs are counted from 1 over
+all sessions, in call order; `partial_run` and callables are not counted.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ _TEXT = (".pbtxt", ".txt", ".prototxt", ".textproto")
 
 
 class TracedRuns:
-    """The runs of a script.
+    """The measured runs of a script.
 
     Args:
-        path: file to write: a Chrome trace where its name ends in ``.json``, a ``RunMetadata`` as text (``.pbtxt``),
-            else a binary one; compressed where ``.gz`` follows. A relative path is meant from the folder of now.
-        number: of the run to keep, from 1; None for the last.
+        path: the output file: a Chrome trace (``.json``), a ``RunMetadata`` as text (``.pbtxt``) or, otherwise, in
+            binary form; compressed if ``.gz`` follows. A relative path is relative to the current folder.
+        number: the number of the run to keep, from 1; None for the last.
 
     Raises:
-        UsageError: the number is none, or the file cannot be written.
+        UsageError: the number is less than 1, or the file cannot be written.
     """
 
     def __init__(self, path: str, number: int | None = None) -> None:
         if number is not None and number < 1:
-            raise UsageError(f"--trace-step {number}: runs count from 1")
+            raise UsageError(f"--trace-step {number}: runs are counted from 1")
         self.shown, self.path, self.number = path, os.path.abspath(path), number
         self.count = 0
-        """How many there were."""
+        """Number of runs so far."""
         self.kept: tuple[int, Any] | None = None
-        """Number and ``RunMetadata`` of the run to write."""
+        """Number and ``RunMetadata`` of the run that is written."""
         try:
-            check_writable(path)  # known now, and not after hours
+            check_writable(path)  # report it now, not after hours of training
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measures the runs of all sessions."""
+        """Measure the runs of all sessions."""
         plain = BaseSession.run
 
         def run(
@@ -66,12 +66,12 @@ class TracedRuns:
             number = self.count
             if self.number not in (None, number):
                 return plain(session, fetches, feed_dict, options, run_metadata)
-            wanted, step = _full(options)
-            found = plain(session, fetches, feed_dict, wanted, step)
+            traced_options, step = _full(options)
+            values = plain(session, fetches, feed_dict, traced_options, step)
             self.kept = number, step
             if run_metadata is not None:
-                _give(run_metadata, step, options)
-            return found
+                _copy_requested(run_metadata, step, options)
+            return values
 
         BaseSession.run = run  # type: ignore[assignment, method-assign]
         try:
@@ -80,39 +80,39 @@ class TracedRuns:
             BaseSession.run = plain  # type: ignore[method-assign]
 
     def write(self) -> bool:
-        """Writes the step that is kept and says which it is; returns whether there is one.
+        """Write the measured step and report its number; return whether there is one.
 
         Raises:
-            UsageError: it cannot be written.
+            UsageError: the file cannot be written.
         """
         if self.kept is None:
-            told = "no step"
+            outcome = "the script ran no step"
             if self.count:
-                others = f"is number {self.number:,}" if self.number else "came to its end"
-                told = f"{counted(self.count, 'step')}, and none that {others}"
-            print(f"gpuplace run: --trace: the script ran {told}", file=sys.stderr)
+                problem = f"no step {self.number:,}" if self.number else "none completed"
+                outcome = f"the script ran {counted(self.count, 'step')}, {problem}"
+            print(f"gpuplace run: --trace: {outcome}", file=sys.stderr)
             return False
         number, step = self.kept
-        save(_serialised(step, self.path.lower()), self.path)
-        told = f"step {number:,} of {self.count:,}: {step_timeline(step).text}"
-        print(f"gpuplace run: {self.shown}: {told}", file=sys.stderr)
+        save(_serialized(step, self.path.lower()), self.path)
+        outcome = f"step {number:,} of {self.count:,}: {step_timeline(step).text}"
+        print(f"gpuplace run: {self.shown}: {outcome}", file=sys.stderr)
         return True
 
 
 def _full(options: Any) -> tuple[Any, Any]:
-    """Options of a run that is measured, and the message for what is."""
+    """Return options that measure a run, and the message to fill in."""
     from gpuplace.graphdef.messages import RunMetadata, RunOptions
 
-    wanted = RunOptions()
+    traced_options = RunOptions()
     if options is not None:
-        wanted.CopyFrom(options)
-    wanted.trace_level = max(wanted.trace_level, RunOptions.FULL_TRACE)
-    wanted.output_partition_graphs = True
-    return wanted, RunMetadata()
+        traced_options.CopyFrom(options)
+    traced_options.trace_level = max(traced_options.trace_level, RunOptions.FULL_TRACE)
+    traced_options.output_partition_graphs = True
+    return traced_options, RunMetadata()
 
 
-def _give(run_metadata: Any, step: Any, options: Any) -> None:
-    """Fills in the script's own message with what its options ask for."""
+def _copy_requested(run_metadata: Any, step: Any, options: Any) -> None:
+    """Fill in the script's own message with the fields that its options request."""
     run_metadata.CopyFrom(step)
     if not getattr(options, "trace_level", 0):
         run_metadata.ClearField("step_stats")
@@ -120,7 +120,7 @@ def _give(run_metadata: Any, step: Any, options: Any) -> None:
         run_metadata.ClearField("partition_graphs")
 
 
-def _serialised(step: Any, name: str) -> bytes:
+def _serialized(step: Any, name: str) -> bytes:
     from gpuplace.graphdef.messages import text_format
 
     plain = name.removesuffix(".gz")

@@ -1,1 +1,1 @@
-"""Clusters: TensorFlow's servers and the sessions with a target, on the connections of ``dask.distributed``."""
+"""Clusters: TensorFlow's servers and the sessions with a target, on connections of ``dask.distributed``."""

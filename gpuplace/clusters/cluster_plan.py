@@ -1,9 +1,9 @@
-"""A signature that is ready to run on several tasks, and its steps.
+"""Plan of a signature on several tasks, and its steps.
 
 ::
 
-    this thread            own part ───────────────> values ─┐
-    thread that talks      run(part) ─ ─ ─ > values ─────────┴─> fetches
+    calling thread         own part ───────────────> values ─┐
+    event loop             run(part) ─ ─ ─ > values ─────────┴─> fetches
                            run(part) ─ ─ ─ > error ──> abort on all other tasks
 
 Source: tensorflow/core/distributed_runtime/master_session.cc, release 1.15.
@@ -20,8 +20,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from gpuplace.clusters import event_loop
-from gpuplace.clusters.dividing import Part, feeds_of
 from gpuplace.clusters.frames import FrameError
+from gpuplace.clusters.partition import Part, feeds_of
 from gpuplace.clusters.step_traces import PartTrace, fill_step_stats
 from gpuplace.clusters.wire import packed, packed_error, unpacked
 from gpuplace.errors import CancelledError, DataLossError, DeadlineExceededError, OpError
@@ -30,20 +30,20 @@ from gpuplace.kernels.cancellation import StepLimits
 from gpuplace.runtime.plan.compile import Signature
 
 _ENDS_S = 0.5
-"""How long the tasks of a step whose time is up have to end it."""
+"""Time in seconds that tasks have to end a step after its deadline."""
 HEAD_2_21 = re.compile(r"\AGraph execution error:\n\n(?:Detected at node.*?\nNode: '[^']*'\n)?", re.DOTALL)
-"""What 2.21 says above the sentence; the master says it with the program's lines."""
+"""Header of error messages in 2.21; the master writes its own, with the program's lines."""
 
 
 class ClusterPlan:
-    """A signature that is ready to run on several tasks.
+    """Plan of a signature on several tasks.
 
     Args:
         session: the session.
-        signature: what is fetched, run and fed.
-        number: by which the tasks know it.
-        parts: name of a task -> its part.
-        is_traced: whether its steps leave statistics.
+        signature: fetches, targets and feeds.
+        number: number of the plan in the protocol.
+        parts: part of each task, by task name.
+        is_traced: whether its steps are traced.
     """
 
     def __init__(
@@ -58,25 +58,28 @@ class ClusterPlan:
         self.number = number
         self.is_traced = is_traced
         self.parts = tuple(parts.values())
-        """What each task does."""
+        """Parts of all tasks."""
         self.local = next((part for part in parts.values() if session.is_local(part.task)), None)
-        """The part of this process's task."""
+        """Part of this process's task."""
         self.remote = [part for part in parts.values() if part is not self.local]
-        """The other ones."""
+        """Parts of the other tasks."""
         self.tasks = frozenset(parts)
-        """The names of the tasks that take part."""
+        """Names of the participating tasks."""
         fetches, _, feeds = signature
         self.fed = {
             position: feeds.index(tensor) for position, tensor in enumerate(fetches) if tensor in feeds
         }
-        """Position of a fetch that is fed -> position of the feed."""
+        """Positions of feeds by the positions of the fetches that they are."""
         self.feeds = [tensor.name for tensor in feeds]
-        """Names of the tensors that are fed."""
+        """Names of the fed tensors."""
         self.fetches = len(fetches)
-        """How many there are."""
+        """Number of fetches."""
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """The fetched values, for fed arrays of the right type.
+        """Run a step and return the fetched values.
+
+        Args:
+            feeds: fed arrays of the right types.
 
         Raises:
             OpError: a kernel failed on any task.
@@ -85,19 +88,19 @@ class ClusterPlan:
         return self._session.run(self, feeds)
 
     def close(self) -> None:
-        """Gives it up."""
+        """Remove the plan from the tasks."""
         self._session.forget(self)
 
     def run_with_metadata(self, feeds: Sequence[Any], run_metadata: Any, wants_graphs: bool) -> list[Any]:
-        """As ``run``, and fills in what the step leaves: statistics where it is traced.
+        """Run a step and fill in its metadata, with statistics if the plan is traced.
 
         Args:
             feeds: fed arrays.
             run_metadata: the ``RunMetadata``.
-            wants_graphs: whether the partition graphs are wanted.
+            wants_graphs: whether to add the partition graphs.
 
         Raises:
-            OpError: as for ``run``.
+            OpError: as in ``run``.
         """
         run_metadata.Clear()
         traces: list[PartTrace] | None = [] if self.is_traced else None
@@ -110,12 +113,12 @@ class ClusterPlan:
 
 
 class ClusterStep:
-    """One step under way.
+    """Running step.
 
     Args:
         session: the ``ClusterSession``.
-        plan: what runs.
-        number: by which the tasks know it.
+        plan: plan of the step.
+        number: number of the step in the protocol.
     """
 
     def __init__(self, session: Any, plan: ClusterPlan, number: int) -> None:
@@ -125,10 +128,10 @@ class ClusterStep:
         self._lock = threading.Lock()
         self._error: OpError | None = None
         self.traces: dict[str, PartTrace] = {}
-        """Task -> what it noted, by its own clock."""
+        """Trace of each task by name, with times of its own clock."""
 
     def run(self, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
-        """Runs it."""
+        """Run the step and return the fetched values."""
         plan, session = self.plan, self._session
         fetched: list[Any] = [None] * plan.fetches
         for position, fed in plan.fed.items():
@@ -146,14 +149,14 @@ class ClusterStep:
                 except OpError as error:
                     self.fail(_from(plan.local.task, error))
             if remote is not None:
-                left = None if limits.deadline is None else max(limits.deadline - time.monotonic(), 0)
+                timeout = None if limits.deadline is None else max(limits.deadline - time.monotonic(), 0)
                 try:
-                    found = remote.result(left)
+                    values_of_parts = remote.result(timeout)
                 except TimeoutError:
                     assert limits.late is not None
                     self.fail(limits.late())
-                    found = self._ended(remote)
-                for part, values in zip(plan.remote, found, strict=self._error is None):
+                    values_of_parts = self._wait_for_end(remote)
+                for part, values in zip(plan.remote, values_of_parts, strict=self._error is None):
                     self._put(fetched, part, values)
         except BaseException:  # the caller was interrupted
             self.fail(CancelledError.of("Run call was cancelled"))
@@ -163,8 +166,8 @@ class ClusterStep:
         return fetched
 
     @staticmethod
-    def _ended(remote: Future[list[list[Any]]]) -> list[list[Any]]:
-        """Waits for the parts of a step that was given up, but not for tasks that do not answer."""
+    def _wait_for_end(remote: Future[list[list[Any]]]) -> list[list[Any]]:
+        """Wait for the parts of an aborted step, but only for a short time."""
         try:
             return remote.result(_ENDS_S)
         except TimeoutError:
@@ -181,30 +184,30 @@ class ClusterStep:
 
     async def _run_on(self, part: Part, feeds: Sequence[Any]) -> list[Any]:
         try:
-            sent = [packed(value) for value in feeds]
+            packed_feeds = [packed(value) for value in feeds]
         except OpError as error:
             self.fail(error)
             return []
         plan = self.plan
         operation = "trace" if plan.is_traced else "run"
-        found, failure = await self._session.ask(
-            part.task, operation, number=plan.number, step=self.number, feeds=sent
+        result, failure = await self._session.request(
+            part.task, operation, number=plan.number, step=self.number, feeds=packed_feeds
         )
         if failure is not None:
             self.fail(_from(part.task, failure))
             return []
         if plan.is_traced:
-            stats = StepStats.FromString(found["step_stats"])
-            self.traces[part.task] = PartTrace(stats, found["arrivals"])
-            found = found["values"]
+            stats = StepStats.FromString(result["step_stats"])
+            self.traces[part.task] = PartTrace(stats, result["arrivals"])
+            result = result["values"]
         try:
-            return [_fetched(unpacked(value)) for value in found]
+            return [_fetched(unpacked(value)) for value in result]
         except FrameError as error:
             self.fail(DataLossError.of(f"The answer of {part.task} cannot be read: {error}"))
             return []
 
     def fail(self, error: OpError) -> None:
-        """Ends the step on all tasks, from any thread; the first error counts."""
+        """Abort the step on all tasks, from any thread; the first error counts."""
         with self._lock:
             if self._error is not None:
                 return
@@ -214,19 +217,19 @@ class ClusterStep:
             event_loop.start(self._abort_on(part.task, error))
 
     async def _abort_on(self, task: str, error: OpError) -> None:
-        await self._session.tell(task, "abort", step=self.number, error=packed_error(error))
+        await self._session.notify(task, "abort", step=self.number, error=packed_error(error))
 
 
 def _fetched(value: Any) -> Any:
-    """A value as a session returns it: scalars are no arrays."""
+    """Return a value as a session does: scalars instead of arrays of rank 0."""
     return value[()] if getattr(value, "ndim", None) == 0 else value
 
 
 def _from(task: str, error: OpError) -> OpError:
-    """A task's error as its master passes it on: it says whose it is; the end of a step's time is nobody's."""
+    """Return a task's error with the name of the task, as the master reports it; deadline errors are unchanged."""
     if isinstance(error, DeadlineExceededError):
         return error
     cls: Any = type(error)
     message = f"From {task}:\n{HEAD_2_21.sub('', error.message)}"
-    made: OpError = cls(error.node_def, error.op, message, facts=error.facts, hint=error.hint)
-    return made
+    forwarded: OpError = cls(error.node_def, error.op, message, facts=error.facts, hint=error.hint)
+    return forwarded

@@ -1,8 +1,8 @@
-"""Connections between tasks: on loopback, where both ends prove a secret, or with TLS on any network.
+"""Connections between tasks: on loopback, where both ends prove knowledge of a secret, or with TLS on any network.
 
-A task runs whatever graph it is sent, with the rights of its process. So it listens on loopback alone, to programs that
-prove that they may read its user's token (``secret``), unless dask is configured for TLS: then both ends show
-certificates of one authority, on any network, and certificates are all the proof that is needed.
+A task runs any graph that it receives, with the rights of its process. Therefore it listens only on loopback, to
+programs that prove that they can read its user's token (``secret``), unless dask is configured for TLS: then both ends
+present certificates of one authority, on any network, and no further proof is needed.
 
 Source: distributed.security (the settings for TLS).
 """
@@ -27,16 +27,16 @@ from gpuplace.clusters.streams import Stream
 from gpuplace.errors import InvalidArgumentError, OpError, PermissionDeniedError, UnauthenticatedError
 
 PATIENCE_S = 30.0
-"""How long a connection is tried, where nobody says otherwise."""
+"""Default timeout of connection attempts in seconds."""
 _TLS = "tls://"
 
 
 class CertificateRefusedError(ConnectionError):
-    """A task ended a connection when it had seen this end's certificate."""
+    """The other end closed the connection after it received this end's certificate."""
 
 
 def _setting(name: str, default: Any) -> Any:
-    """A setting of dask's, below ``distributed.comm``; dask need not be installed."""
+    """Return a setting of dask below ``distributed.comm``; dask need not be installed."""
     try:
         import dask.config
     except ImportError:
@@ -45,16 +45,16 @@ def _setting(name: str, default: Any) -> Any:
 
 
 def needs_tls() -> bool:
-    """Whether dask is configured for TLS, by its files or ``DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION``."""
+    """Whether dask is configured for TLS, in its files or by ``DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION``."""
     return bool(_setting("require-encryption", None))
 
 
 def tls_context(address: str, listens: bool) -> ssl.SSLContext | None:
-    """The certificates of one end of a connection, from dask's configuration; None without TLS.
+    """Return the TLS context of one end of a connection, from dask's configuration; None without TLS.
 
     Args:
-        address: full address of the task that listens.
-        listens: whether they are for that end.
+        address: full address of the listening task.
+        listens: whether it is for the listening end.
     """
     if not address.startswith(_TLS):
         return None
@@ -62,17 +62,17 @@ def tls_context(address: str, listens: bool) -> ssl.SSLContext | None:
 
     settings = Security()
     arguments = settings.get_listen_args("worker") if listens else settings.get_connection_args("worker")
-    found: ssl.SSLContext | None = arguments["ssl_context"]
-    if found is None:
+    context: ssl.SSLContext | None = arguments["ssl_context"]
+    if context is None:
         raise PermissionDeniedError.of(
-            "dask is configured to require encryption, and names no certificates.",
+            "dask is configured to require encryption, but without certificates.",
             hint="distributed.comm.tls: ca-file, and cert and key below scheduler, worker and client",
         )
-    return found
+    return context
 
 
 def patience_s() -> float:
-    """How long dask waits for an answer, in seconds: ``distributed.comm.timeouts.connect`` of its configuration."""
+    """Return dask's connection timeout in seconds: ``distributed.comm.timeouts.connect`` of its configuration."""
     from dask.utils import parse_timedelta
 
     return float(parse_timedelta(_setting("timeouts.connect", PATIENCE_S), default="seconds"))
@@ -82,13 +82,13 @@ def patience_s() -> float:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Split ``host:port``, with or without a protocol before it.
+    """Split ``host:port``, with or without a protocol in front.
 
     >>> host_and_port("grpc://[::1]:2222")
     ('::1', 2222)
 
     Raises:
-        InvalidArgumentError: it is something else.
+        InvalidArgumentError: the address has another format.
     """
     place = address.partition("://")[2] or address
     host, colon, port = place.rpartition(":")
@@ -107,23 +107,23 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host."""
+    """Whether a host is reachable only from this machine."""
     try:
-        found = {info[4][0] for info in socket.getaddrinfo(host, None)}
+        addresses = {info[4][0] for info in socket.getaddrinfo(host, None)}
     except OSError:
         return False
-    return bool(found) and all(ipaddress.ip_address(address).is_loopback for address in found)
+    return bool(addresses) and all(ipaddress.ip_address(address).is_loopback for address in addresses)
 
 
 def full_address(address: str) -> str:
-    """An address with its protocol: ``tls://host:port`` where TLS is configured, else ``tcp://host:port``.
+    """Return an address with its protocol: ``tls://host:port`` if TLS is configured, otherwise ``tcp://host:port``.
 
     Args:
         address: ``host:port``, or ``grpc://host:port``.
 
     Raises:
         InvalidArgumentError: it is not an address.
-        PermissionDeniedError: another machine, without TLS.
+        PermissionDeniedError: it is on another machine, and TLS is not configured.
     """
     host, _ = host_and_port(address)
     place = address.partition("://")[2] or address
@@ -142,14 +142,14 @@ def full_address(address: str) -> str:
 
 
 async def connect(address: str) -> Stream:
-    """Connect to a task; both ends have proved the secret, or shown certificates.
+    """Connect to a task and authenticate both ends.
 
     Args:
         address: full address of the task.
 
     Raises:
-        OSError: nobody listens there.
-        UnprovenError, CertificateRefusedError, ssl.SSLError: somebody else does.
+        OSError: nothing listens there.
+        UnprovenError, CertificateRefusedError, ssl.SSLError: the other end is not a task of this user.
         PermissionDeniedError: this user's token is not safe.
     """
     loop = asyncio.get_running_loop()
@@ -167,16 +167,15 @@ async def connect(address: str) -> Stream:
     except BaseException as error:
         stream.abort()
         caller.close()
-        if context is not None and isinstance(
-            error, ConnectionResetError
-        ):  # asyncio sends no alert that says why
+        # The refusal of a certificate shows as a reset: asyncio sends no alert.
+        if context is not None and isinstance(error, ConnectionResetError):
             raise CertificateRefusedError("the other end closed the connection") from None
         raise
     return stream
 
 
 async def _connected_socket(host: str, port: int) -> socket.socket:
-    """A socket that is connected to the first address of a host where somebody listens."""
+    """Return a socket connected to the first address of a host that accepts."""
     loop = asyncio.get_running_loop()
     failure: OSError = OSError(f"{host} has no address")
     for family, form, protocol, _, place in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -194,14 +193,14 @@ async def _connected_socket(host: str, port: int) -> socket.socket:
 
 
 async def accept(caller: socket.socket, context: ssl.SSLContext | None) -> Stream:
-    """Take a connection; both ends have proved the secret, or shown certificates.
+    """Accept a connection and authenticate both ends.
 
     Args:
-        caller: the socket of the connection.
-        context: the certificates of the task that listens; None without TLS.
+        caller: socket of the connection.
+        context: TLS context of the listening task; None without TLS.
 
     Raises:
-        OSError: the caller is gone; ``UnprovenError`` or ``ssl.SSLError``: it has no business here.
+        OSError: the connection ended; as ``UnprovenError`` or ``ssl.SSLError``: the caller failed to authenticate.
         PermissionDeniedError: this user's token is not safe.
     """
     stream = Stream()
@@ -224,21 +223,21 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def is_refused(error: BaseException) -> bool:
-    """Whether a connection was refused, because nobody listens there.
+    """Whether a connection was refused because nothing listens there.
 
     Args:
-        error: what was raised for it.
+        error: exception of the connection attempt.
     """
     return any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error))
 
 
 def unproven(error: BaseException, name: str, address: str) -> OpError | None:
-    """UnauthenticatedError where the other end proved nothing, or refused this end's certificate; otherwise None.
+    """Return an UnauthenticatedError if one end refused the other; otherwise None.
 
     Args:
-        error: what was raised for the connection.
-        name: name of the task that was to be there.
-        address: its full address.
+        error: exception of the connection attempt.
+        name: name of the expected task.
+        address: full address of the task.
     """
     for cause in _causes(error):
         facts = {"address": address, "raised": f"{type(cause).__name__}: {cause}"}
@@ -261,35 +260,35 @@ def unproven(error: BaseException, name: str, address: str) -> OpError | None:
 
 
 class Connections:
-    """Connections to other tasks, each for one request at a time, and kept for the next one."""
+    """Connections to other tasks, one request at a time each, which are reused."""
 
     def __init__(self) -> None:
         self.timeout = PATIENCE_S
-        """How long a task that does not answer is tried, in seconds."""
+        """Timeout of connection attempts in seconds."""
         self._idle: dict[str, list[Stream]] = {}
         self._busy: set[Stream] = set()
         self._is_closed = False
 
-    async def told(self, address: str, is_answered: bool = True, **message: Any) -> Any:
-        """Has a task do something.
+    async def request(self, address: str, is_answered: bool = True, **message: Any) -> Any:
+        """Send a request to a task.
 
         Args:
             address: full address of the task.
-            is_answered: whether its answer is waited for.
+            is_answered: whether to wait for the answer.
             message: ``op``, the name of an operation, and its arguments.
 
         Returns:
-            The answer; None where none is waited for.
+            The answer; None if it is not awaited.
 
         Raises:
-            OSError: the task is gone, or these connections are closed, as those of a server that was stopped are.
+            OSError: the task is gone, or these connections are closed because their server was stopped.
         """
         stream = await self._stream(address)
         self._busy.add(stream)
         try:
             await stream.write({**message, "reply": is_answered})
             answer = await stream.read() if is_answered else None
-        except BaseException:  # the answer may come yet
+        except BaseException:  # the answer may still arrive on this stream
             stream.abort()
             raise
         finally:
@@ -311,8 +310,8 @@ class Connections:
         return stream
 
     def close(self) -> None:
-        """Ends all connections, now and later."""
+        """Close all connections and prevent new ones."""
         self._is_closed = True
-        for stream in [*self._busy, *(one for idle in self._idle.values() for one in idle)]:
+        for stream in [*self._busy, *(stream for idle in self._idle.values() for stream in idle)]:
             stream.abort()
         self._idle.clear()

@@ -1,9 +1,8 @@
-"""A dask cluster that exists, on this machine, over SSH or in a batch system, as a cluster of TensorFlow's tasks.
+"""Tasks of a TensorFlow cluster on the workers of a dask cluster, on this machine, over SSH or in a batch system.
 
-On every dask worker a task begins to listen, in the worker's process and on the worker's host; it ends with the worker.
-All else is as with servers that were started by hand, but for one thing: a task that does not listen any more will not
-come back, because a worker that is started again listens elsewhere. So a session on such tasks does not wait for one
-that is gone; its target, ``grpc+dask://host:port``, says so.
+A task listens in the process of each dask worker, and ends with it. The only difference from servers that were started
+by hand: a task that no longer listens does not come back, because a restarted worker listens at another address. So a
+session does not wait for it, which its target ``grpc+dask://host:port`` requests.
 
 Source: distributed.diagnostics.plugin (``WorkerPlugin``).
 """
@@ -21,45 +20,45 @@ from gpuplace.errors import DeadlineExceededError, InvalidArgumentError, Unavail
 from gpuplace.ops.train.device_setter import ClusterSpec
 
 ON_DASK = "grpc+dask://"
-"""How targets begin that are tasks of dask workers."""
+"""Prefix of targets on dask workers."""
 
 _PLUGIN = "gpuplace-task"
-"""Of a dask worker: what holds its task's server."""
+"""Name of the dask worker plugin that contains the server."""
 
 _LEAST_S = 0.001
-"""dask takes a limit of 0 seconds for none."""
+"""Minimal timeout in seconds; for dask, 0 means no timeout."""
 
 Places = Mapping[str, tuple[str, int]]
-"""Address of a dask worker -> job and number of its task."""
+"""Job and task index, by address of the dask worker."""
 
 
 class Cluster:
-    """The tasks on the workers of a dask cluster.
+    """Tasks on the workers of a dask cluster.
 
     Args:
         client: a ``distributed.Client``.
-        cluster_spec: the jobs and addresses of the tasks.
+        cluster_spec: jobs and addresses of the tasks.
     """
 
     def __init__(self, client: Any, cluster_spec: ClusterSpec) -> None:
         self._client = client
         self.cluster_spec = cluster_spec
-        """The jobs and addresses of the tasks."""
+        """Jobs and addresses of the tasks."""
 
     @property
     def target(self) -> str:
-        """The target of sessions whose own task is the first one of the last job: ``grpc+dask://host:port``."""
+        """Target on the first task of the last job: ``grpc+dask://host:port``."""
         job = self.cluster_spec.jobs[-1]
         return f"{ON_DASK}{self.cluster_spec.task_address(job, self.cluster_spec.task_indices(job)[0])}"
 
     def targets(self, job: str) -> list[str]:
-        """The targets of the tasks of a job.
+        """Return the targets on the tasks of a job.
 
         Args:
-            job: its name.
+            job: name of the job.
 
         Returns:
-            A list, by number of the task.
+            A list, in order of the task index.
 
         Raises:
             ValueError: there is no such job.
@@ -68,19 +67,19 @@ class Cluster:
 
     @property
     def dashboard_link(self) -> str | None:
-        """Address of dask's dashboard, where the workers of the tasks are seen; None where it has none."""
+        """Address of dask's dashboard, which shows the workers; None if there is none."""
         if "dashboard" not in self._client.scheduler_info()["services"]:
             return None
         return str(self._client.dashboard_link)
 
     def close(self) -> None:
-        """Ends all tasks; the dask workers stay.
+        """Stop all tasks; the dask workers continue.
 
         Raises:
             UnavailableError: the dask scheduler is gone.
         """
-        with _reached():
-            self._client.run(_end)
+        with _errors_as_op_errors():
+            self._client.run(_stop_task)
 
     def __enter__(self) -> Cluster:
         return self
@@ -93,64 +92,64 @@ class Cluster:
 
 
 def cluster(client: Any, jobs: Mapping[str, int] | None = None) -> Cluster:
-    """Makes tasks of the workers of a dask cluster, where gpuplace has to be installed.
+    """Start tasks on the workers of a dask cluster, on which gpuplace must be installed.
 
     Args:
         client: a ``distributed.Client``.
-        jobs: name of a job -> how many of the workers are its tasks, in the order of their names; None: all are tasks
-            of the job ``worker``. Workers that are tasks already stay what they are.
+        jobs: number of tasks by job name; workers are assigned in the order of their names. None: each worker is a task
+            of the job ``worker``. Workers that already have a task keep it.
 
     Returns:
-        A `Cluster`, with a ``target`` for sessions; as a context manager it ends the tasks.
+        A `Cluster`, with a ``target`` for sessions; as a context manager it stops the tasks.
 
     Raises:
         InvalidArgumentError: there are fewer workers than tasks.
         PermissionDeniedError: a worker is on another machine, and dask is not configured for TLS.
-        UnavailableError: a worker, or the scheduler, ends meanwhile.
+        UnavailableError: a worker, or the scheduler, ended meanwhile.
         UnimplementedError: ``dask.distributed`` is not installed.
     """
     _check_installed()
-    with _reached():
-        return Cluster(client, _made(client.run, jobs))
+    with _errors_as_op_errors():
+        return Cluster(client, _started(client.run, jobs))
 
 
-def _made(run: Callable[..., Any], jobs: Mapping[str, int] | None) -> ClusterSpec:
-    """Makes tasks of workers; which ones there are now.
+def _started(run: Callable[..., Any], jobs: Mapping[str, int] | None) -> ClusterSpec:
+    """Start the missing tasks on workers, and return the resulting cluster.
 
     Args:
-        run: has the workers call a function, as ``Client.run`` does.
-        jobs: as of ``cluster``.
+        run: calls a function on workers, as ``Client.run`` does.
+        jobs: as in ``cluster``.
     """
     workers = run(_place)
     order = sorted(workers, key=lambda address: str(workers[address]["name"]).zfill(12))
-    known = {address: tuple(workers[address]["task"]) for address in order if workers[address]["task"]}
-    wanted = {"worker": len(order) or 1} if jobs is None else dict(jobs)
-    if jobs is None and known:
-        wanted = {}
-    missing = [(job, index) for job, count in wanted.items() for index in range(count)]
-    missing = [place for place in missing if place not in known.values()]
-    free = [address for address in order if address not in known]
+    assigned = {address: tuple(workers[address]["task"]) for address in order if workers[address]["task"]}
+    requested = {"worker": len(order) or 1} if jobs is None else dict(jobs)
+    if jobs is None and assigned:
+        requested = {}
+    missing = [(job, index) for job, count in requested.items() for index in range(count)]
+    missing = [place for place in missing if place not in assigned.values()]
+    free = [address for address in order if address not in assigned]
     if len(missing) > len(free):
         raise InvalidArgumentError.of(
-            f"The jobs need {len(missing)} dask workers more, and {len(free)} are free.",
-            hint="a cluster of more workers, or fewer tasks in jobs={...}",
+            f"The jobs need {len(missing)} more dask workers, but {len(free)} are free.",
+            hint="use a cluster with more workers, or fewer tasks in jobs={...}",
         )
-    places: dict[str, Any] = {**known, **dict(zip(free, missing, strict=False))}
-    addresses = run(_begin, places, workers=list(places))
+    places: dict[str, Any] = {**assigned, **dict(zip(free, missing, strict=False))}
+    addresses = run(_start_task, places, workers=list(places))
     tasks: dict[str, dict[int, str]] = {}
     for worker, (job, index) in places.items():
         tasks.setdefault(job, {})[index] = addresses[worker]
     spec = ClusterSpec(dict(sorted(tasks.items())))
-    run(_know, spec.as_dict(), workers=list(places))
+    run(_set_cluster, spec.as_dict(), workers=list(places))
     return spec
 
 
 @contextmanager
-def _reached(deadline: float | None = None) -> Iterator[None]:
-    """UnavailableError where the scheduler or a worker cannot be asked, because it has ended.
+def _errors_as_op_errors(deadline: float | None = None) -> Iterator[None]:
+    """Raise UnavailableError if the scheduler or a worker is gone.
 
     Args:
-        deadline: when the time for that is up, and it is a DeadlineExceededError, on the clock of ``time.monotonic``.
+        deadline: time after which DeadlineExceededError is raised instead, on the clock of ``time.monotonic``.
     """
     try:
         yield
@@ -166,16 +165,16 @@ def _reached(deadline: float | None = None) -> Iterator[None]:
 
 
 def target_of(address: str, deadline: float | None = None) -> str:
-    """The target for a session of ``dask://host:port``, the address of a scheduler; its workers become tasks.
+    """Return a target on the workers of the scheduler ``dask://host:port``; the workers become tasks.
 
     Args:
         address: ``host:port``.
-        deadline: when the time for that is up, on the clock of ``time.monotonic``; None: when dask gives up.
+        deadline: deadline on the clock of ``time.monotonic``; None: dask's timeouts apply.
 
     Raises:
-        DeadlineExceededError: the time is up.
+        DeadlineExceededError: the deadline passed.
         InvalidArgumentError: it is not an address.
-        UnavailableError: nobody answers there, or a worker ends meanwhile.
+        UnavailableError: nothing answers there, or a worker ended meanwhile.
         UnimplementedError: ``dask.distributed`` is not installed.
     """
     _check_installed()
@@ -183,19 +182,22 @@ def target_of(address: str, deadline: float | None = None) -> str:
 
     from gpuplace.clusters.connections import full_address
 
-    def left() -> float | None:
+    def timeout() -> float | None:
         return None if deadline is None else max(deadline - time.monotonic(), _LEAST_S)
 
     def run(function: Any, *arguments: Any, **options: Any) -> Any:
-        return client.sync(client.run, function, *arguments, callback_timeout=left(), **options)
+        return client.sync(client.run, function, *arguments, callback_timeout=timeout(), **options)
 
-    limit = {} if deadline is None else {"timeout": left()}
-    with _reached(deadline), Client(full_address(address), set_as_default=False, **limit) as client:
-        return Cluster(client, _made(run, None)).target
+    limit = {} if deadline is None else {"timeout": timeout()}
+    with (
+        _errors_as_op_errors(deadline),
+        Client(full_address(address), set_as_default=False, **limit) as client,
+    ):
+        return Cluster(client, _started(run, None)).target
 
 
 def _check_installed() -> None:
-    """UnimplementedError where ``dask.distributed`` is not installed."""
+    """Raise UnimplementedError if ``dask.distributed`` is not installed."""
     try:
         import distributed  # noqa: F401
     except ImportError as error:
@@ -220,8 +222,8 @@ def _place(dask_worker: Any) -> dict[str, Any]:
     return {"name": dask_worker.name, "task": task}
 
 
-async def _begin(places: Places, dask_worker: Any) -> str:
-    """Begins to listen; returns ``host:port``."""
+async def _start_task(places: Places, dask_worker: Any) -> str:
+    """Start the worker's server and return its ``host:port``."""
     server = _server(dask_worker)
     if server is None:
         job, index = places[dask_worker.address]
@@ -233,11 +235,11 @@ async def _begin(places: Places, dask_worker: Any) -> str:
 
 
 def _plugin(server: Server) -> Any:
-    """What ends a task with its dask worker."""
+    """Return a plugin that ends a task with its dask worker."""
     from distributed import WorkerPlugin
 
     class TaskPlugin(WorkerPlugin):  # type: ignore[misc]
-        """Holds the server of a worker's task.
+        """Plugin that contains the server of a worker's task.
 
         Args:
             server: the server.
@@ -247,19 +249,19 @@ def _plugin(server: Server) -> Any:
             self.server = server
 
         async def teardown(self, worker: Any) -> None:
-            """Ends the task."""
+            """Stop the task."""
             await asyncio.to_thread(self.server.stop)
 
     return TaskPlugin(server)
 
 
-def _know(jobs: Any, dask_worker: Any) -> None:
+def _set_cluster(jobs: Any, dask_worker: Any) -> None:
     server = _server(dask_worker)
-    if server is not None:  # the worker has not ended meanwhile
-        server.know(ClusterSpec(jobs))
+    if server is not None:  # None if the worker was stopped meanwhile
+        server.set_cluster(ClusterSpec(jobs))
 
 
-async def _end(dask_worker: Any) -> None:
+async def _stop_task(dask_worker: Any) -> None:
     plugin = dask_worker.plugins.pop(_PLUGIN, None)
     if plugin is not None:
         await plugin.teardown(dask_worker)

@@ -1,13 +1,13 @@
-"""Which values of a step may be missing, because they are in a branch of a conditional that is not taken.
+"""Dead tensors: values of a step that are missing if they are in a branch of a conditional that is not taken.
 
 ::
 
     Switch(x, p):1 ──> a ─┐ {p is true}
-                          ├─> Merge {}     one of the two is there, whatever p is
+                          ├─> Merge {}     one of the two is alive, whatever p is
     Switch(x, p):0 ──> b ─┘ {p is false}
 
-A loop in such a branch is missing as a whole; what is inside it is told within an iteration. There a predicate that the
-loop itself hangs on is known.
+A loop in such a branch is dead as a whole; the conditions of nodes inside it hold within an iteration. There, a
+predicate on which the loop itself depends is known.
 
 Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors).
 """
@@ -21,18 +21,18 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.runtime.plan.schedule.loop_frames import Frame, Frames
 
 Conditions = frozenset[tuple[Tensor, int]]
-"""Predicates, each with the output of a switch that is needed."""
+"""Predicates, each with the required switch output."""
 
 _NONE: Conditions = frozenset()
 
 
 class DeadTensors:
-    """The conditions of a step's values.
+    """Conditions under which the values of a step are alive.
 
     Args:
-        operations: sources before consumers.
-        frames: its loops, if it has any.
-        feeds: what is fed.
+        operations: operations in topological order.
+        frames: loop frames of the step, if any.
+        feeds: fed tensors.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class DeadTensors:
         self._whole: dict[Frame, bool] = {}
         self._entries: dict[Frame, dict[Operation, Conditions]] = {}
         for op in operations:
-            self._of[op] = self._found(op)
+            self._of[op] = self._conditions_of(op)
 
     def may_be_dead(self, key: Tensor | Operation) -> bool:
-        """Whether a value may be missing, or an operation may not run, in a frame that runs."""
+        """Whether a value may be dead, or an operation may not run, in a frame that runs."""
         return bool(self._of.get(key, _NONE) if isinstance(key, Operation) else self._of_tensor(key))
 
     def around(self, frame: Frame) -> bool:
@@ -56,10 +56,10 @@ class DeadTensors:
         return bool(self._around.get(frame))
 
     def decides_whole_loop(self, enter: Operation) -> bool:
-        """Whether a loop runs where what leads into it is there, and then all that it takes is.
+        """Whether the input of an ``Enter`` decides whether all inputs of its loop are alive.
 
         Args:
-            enter: leads a value into the loop.
+            enter: ``Enter`` of the loop.
         """
         frame = None if self._frames is None else self._frames.after[enter]
         if frame is None or enter.attrs["is_constant"] or not self._is_whole(frame):
@@ -67,10 +67,11 @@ class DeadTensors:
         return self._entries[frame].get(enter) == self._around[frame]
 
     def known_branch(self, switch: Operation) -> int | None:
-        """The output of a switch that is always taken, where it is in a loop that would not run otherwise.
+        """Return the output of a switch that is always taken, because its loop would not run otherwise; None if
+        unknown.
 
         Args:
-            switch: has two outputs.
+            switch: a switch with two outputs.
         """
         if self._frames is None or decides_loop(switch, self._frames):
             return None
@@ -84,56 +85,58 @@ class DeadTensors:
     def _is_whole(self, frame: Frame) -> bool:
         if frame not in self._whole:
             around = self._around.get(frame, _NONE)
-            self._whole[frame] = bool(around) and around == self._decides(frame)
+            self._whole[frame] = bool(around) and around == self._entry_conditions(frame)
         return self._whole[frame]
 
-    def _decides(self, frame: Frame) -> Conditions:
-        """The conditions of the values that lead into a loop and on which it hangs whether there is an iteration."""
+    def _entry_conditions(self, frame: Frame) -> Conditions:
+        """Return the conditions of the loop inputs on which the first evaluation of the loop's predicate depends."""
         assert self._frames is not None and frame.predicate is not None
-        entries, found, seen = self._entries[frame], _NONE, set[Operation]()
-        waiting = [frame.predicate]
-        while waiting:
-            op = waiting.pop()
-            found |= entries.get(op, _NONE)
+        entries, conditions, seen = self._entries[frame], _NONE, set[Operation]()
+        pending = [frame.predicate]
+        while pending:
+            op = pending.pop()
+            conditions |= entries.get(op, _NONE)
             if op not in seen and op not in entries:
                 seen.add(op)
-                waiting += [tensor.op for tensor in op.inputs if not self._frames.is_back_edge(tensor)]
-        return found
+                pending += [tensor.op for tensor in op.inputs if not self._frames.is_back_edge(tensor)]
+        return conditions
 
     def _of_tensor(self, tensor: Tensor) -> Conditions:
         if tensor in self._feeds:
             return _NONE
         op = tensor.op
-        found = self._of.get(op, _NONE)
+        conditions = self._of.get(op, _NONE)
         if op.type in ALL_SWITCHES and not decides_loop(op, self._frames):
             if op.type in SWITCHES and self.known_branch(op) == tensor.value_index:
-                return found
-            found |= {(_root(op.inputs[1]), tensor.value_index)}
-        return found
+                return conditions
+            conditions |= {(_root(op.inputs[1]), tensor.value_index)}
+        return conditions
 
-    def _found(self, op: Operation) -> Conditions:
+    def _conditions_of(self, op: Operation) -> Conditions:
         frames = self._frames
         inputs = [tensor for tensor in op.inputs if frames is None or not frames.is_back_edge(tensor)]
-        found = [self._of_tensor(tensor) for tensor in inputs]
-        if op.type in MERGES and len(found) == 2 and _are_opposite(found[0] - found[1], found[1] - found[0]):
-            found = [found[0] & found[1]]
-        found += [self._of.get(control, _NONE) for control in op.control_inputs]
-        every = frozenset[tuple[Tensor, int]]().union(*found)
+        conditions = [self._of_tensor(tensor) for tensor in inputs]
+        if op.type in MERGES and len(conditions) == 2:
+            first, second = conditions
+            if _are_opposite(first - second, second - first):
+                conditions = [first & second]
+        conditions += [self._of.get(control, _NONE) for control in op.control_inputs]
+        union = frozenset[tuple[Tensor, int]]().union(*conditions)
         if frames is not None and op.type in ENTERS:
             inside = frames.after[op]
             assert inside is not None
-            self._around[inside] = self._around.get(inside, _NONE) | every
-            self._entries.setdefault(inside, {})[op] = every
+            self._around[inside] = self._around.get(inside, _NONE) | union
+            self._entries.setdefault(inside, {})[op] = union
             return _NONE
         if frames is not None and op.type in EXITS:
-            left = frames.of[op]
-            assert left is not None
-            return self._around.get(left, _NONE)
-        return every
+            frame = frames.of[op]
+            assert frame is not None
+            return self._around.get(frame, _NONE)
+        return union
 
 
 def decides_loop(switch: Operation, frames: Frames | None) -> bool:
-    """Whether a switch ends a loop or goes on with it, and begins no conditional."""
+    """Whether a switch continues or leaves a loop, so that it does not belong to a conditional."""
     frame = None if frames is None else frames.of.get(switch)
     return frame is not None and switch.inputs[1].op is frame.predicate
 
@@ -144,9 +147,9 @@ def _root(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _are_opposite(one: Conditions, other: Conditions) -> bool:
+def _are_opposite(first: Conditions, second: Conditions) -> bool:
     """Whether exactly one of two conditions holds."""
-    if len(one) != 1 or len(other) != 1:
+    if len(first) != 1 or len(second) != 1:
         return False
-    ((predicate, output),), ((other_predicate, other_output),) = one, other
+    ((predicate, output),), ((other_predicate, other_output),) = first, second
     return predicate is other_predicate and output != other_output

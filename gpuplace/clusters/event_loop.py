@@ -1,6 +1,6 @@
-"""The thread that talks: one event loop for all servers and sessions of a process.
+"""Event loop thread for all servers and sessions of a process.
 
-Its coroutines carry messages; steps are computed in other threads.
+Its coroutines transfer messages; steps are computed in other threads.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _process = 0
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The process's loop, begun at the first call."""
+    """Return the process's event loop, started at the first call."""
     global _loop, _process
     with _lock:
-        if _loop is None or _process != os.getpid():  # threads are not there after a fork
+        if _loop is None or _process != os.getpid():  # a forked process has no thread for it
             _loop, _process = asyncio.new_event_loop(), os.getpid()
             threading.Thread(target=_loop.run_forever, name="gpuplace-cluster", daemon=True).start()
         return _loop
 
 
 def start(work: Coroutine[Any, Any, Any]) -> Future[Any]:
-    """Begins a coroutine in the loop."""
+    """Start a coroutine in the event loop."""
     return asyncio.run_coroutine_threadsafe(work, event_loop())
 
 
 def wait_for(work: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a coroutine in the loop and gives its result; Ctrl-C cancels it."""
+    """Run a coroutine in the event loop and return its result; Ctrl-C cancels it."""
     future = start(work)
     try:
         return future.result()

@@ -1,15 +1,15 @@
-"""Messages between tasks as bytes: plain values as JSON, and the memory of arrays beside them.
+"""Wire format of messages between tasks: plain values as JSON, followed by the memory of arrays.
 
 ::
 
     size of the header, number of buffers     two 32-bit numbers
     size of each buffer                       64-bit numbers
-    header                                    the message; bytes in it stand as {"#": number of their buffer}
+    header                                    the message; bytes are replaced by {"#": number of the buffer}
     buffers
 
-Only numbers, texts, lists, dicts with text keys and bytes can be written so. No class, function or module can be named,
-so reading a message runs no code of its sender's choice. That is why the frames are not those of dask, which unpickles
-whatever arrives, also with ``deserialize=False`` (``distributed.protocol.core.loads``, ``__Pickled__``).
+Only numbers, strings, lists, dicts with string keys and bytes can be encoded. No class, function or module can be
+named, so decoding a message cannot run code chosen by its sender. This is why dask's format is not used: it unpickles
+data even with ``deserialize=False`` (``distributed.protocol.core.loads``, ``__Pickled__``).
 
 >>> head, *buffers = encoded({"op": "run", "feeds": [1.5, b"abc"]})
 >>> head[HEAD.size + 8 * len(buffers) :]
@@ -31,24 +31,24 @@ HEAD = struct.Struct("!II")
 MOST_HEADER_BYTES = 1 << 26
 MOST_BUFFERS = 1 << 20
 MOST_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-"""The largest message, in bytes: one that fills the memory of this machine cannot be kept in it."""
+"""Maximal size of a message in bytes: the memory of this machine."""
 _BUFFER = "#"
 
 Buffer = bytes | memoryview
 
 
 class FrameError(ConnectionError):
-    """Bytes that are not a message; their connection is closed."""
+    """The received bytes are not a message; the connection is closed."""
 
 
 def encoded(message: dict[str, Any]) -> list[Buffer]:
-    """Return the pieces to send, in their order; arrays' memory is not copied.
+    """Return the pieces to send, in order; the memory of arrays is not copied.
 
     Args:
-        message: numbers, texts, lists, dicts and bytes.
+        message: a dict of numbers, strings, lists, dicts and bytes.
 
     Raises:
-        TypeError: a value of another type.
+        TypeError: a value has another type.
     """
     buffers: list[Buffer] = []
 
@@ -67,7 +67,7 @@ def checked_head(head: bytes) -> tuple[int, int]:
     """Return the size of the header and the number of buffers.
 
     Raises:
-        FrameError: more than any message has.
+        FrameError: a number exceeds its limit.
     """
     header, count = HEAD.unpack(head)
     if header > MOST_HEADER_BYTES or count > MOST_BUFFERS:
@@ -76,31 +76,31 @@ def checked_head(head: bytes) -> tuple[int, int]:
 
 
 def checked_sizes(sizes: bytes) -> tuple[int, ...]:
-    """Return the sizes of the buffers, in bytes.
+    """Return the sizes of the buffers in bytes.
 
     Raises:
-        FrameError: together they are more than this machine's memory.
+        FrameError: their sum exceeds the memory of this machine.
     """
-    found = struct.unpack(f"!{len(sizes) // 8}Q", sizes)
-    if sum(found) > MOST_BYTES:
-        raise FrameError(f"a message of {sum(found)} bytes")
-    return found
+    buffer_sizes = struct.unpack(f"!{len(sizes) // 8}Q", sizes)
+    if sum(buffer_sizes) > MOST_BYTES:
+        raise FrameError(f"a message of {sum(buffer_sizes)} bytes")
+    return buffer_sizes
 
 
 def decoded(header: bytes, buffers: Sequence[Buffer]) -> dict[str, Any]:
-    """Return the message of a header and its buffers.
+    """Return the message for a header and its buffers.
 
     Raises:
-        FrameError: the header is not that of a message.
+        FrameError: the header is not a message.
     """
 
-    def value(found: dict[str, Any]) -> Any:
-        return buffers[found[_BUFFER]] if len(found) == 1 and _BUFFER in found else found
+    def value(item: dict[str, Any]) -> Any:
+        return buffers[item[_BUFFER]] if len(item) == 1 and _BUFFER in item else item
 
     try:
         message = json.loads(header, object_hook=value)
     except (ValueError, TypeError, IndexError, RecursionError) as error:
         raise FrameError(f"a header that cannot be read ({type(error).__name__})") from None
     if not isinstance(message, dict):
-        raise FrameError(f"a {type(message).__name__} in place of a message")
+        raise FrameError(f"a {type(message).__name__} instead of a message")
     return message

@@ -1,7 +1,7 @@
-"""What answers the connections to a task, and keeps those in bounds that prove nothing.
+"""Listener of a task: answers requests, and limits unauthenticated connections.
 
-Before its proof a connection may do little: at most 64 are open at once, for at most 10 seconds each, and each may send
-what a proof is long. Others wait in the system's queue. What was refused is logged in at most one line each 10 seconds.
+At most 64 unauthenticated connections are open at once, for at most 10 seconds each, and each may send only as many
+bytes as a proof has. Others wait in the system's queue. Refused connections are logged at most once in 10 seconds.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from gpuplace.errors import PermissionDeniedError
 _logger = logging.getLogger(__name__)
 
 MOST_UNPROVEN = 64
-"""Connections that have proved nothing yet, at a time."""
+"""Maximal number of unauthenticated connections."""
 PROOF_S = 10.0
-"""How long a connection has to prove what it must."""
+"""Time in seconds that a connection has to authenticate."""
 CROWDED_S = 1.0
-"""How long it has when others wait for its place."""
+"""Time in seconds that it has if others are waiting."""
 LOG_S = 10.0
-"""The least time between two lines about refused connections."""
+"""Minimal time in seconds between log entries about refused connections."""
 _SHOWN_REASONS = 3
 _MOST_REASONS = 100
 _MOST_LETTERS = 200
@@ -38,12 +38,12 @@ _NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 class Listener:
-    """Answers who connects.
+    """Accepts connections and answers requests.
 
     Args:
         address: full address to listen on.
-        handlers: name of an operation -> the function or coroutine that does it; one with an argument ``stream`` gets
-            the connection, and answers by itself.
+        handlers: functions or coroutines by operation name; one with an argument ``stream`` receives the connection,
+            and answers itself.
     """
 
     def __init__(self, address: str, handlers: Mapping[str, Callable[..., Any]]) -> None:
@@ -54,16 +54,16 @@ class Listener:
         }
         self._context = tls_context(address, listens=True)
         self._sockets: list[socket.socket] = []
-        self._talks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._unproven: dict[asyncio.Task[None], float] = {}
-        """Connections that have proved nothing yet -> when they came, the oldest first."""
+        """Arrival times of unauthenticated connections, the oldest first."""
         self._refusals = Refusals()
 
     async def start(self) -> str:
-        """Begins to listen; returns the address, with the port that was chosen for port 0.
+        """Start listening and return the address, with the actual port if it was 0.
 
         Raises:
-            OSError: the port is in use, or the host has no address here.
+            OSError: the port is in use, or the host has no address on this machine.
         """
         loop = asyncio.get_running_loop()
         host, port = host_and_port(self._address)
@@ -80,58 +80,58 @@ class Listener:
             await self.stop()
             raise
         for listening in self._sockets:
-            self._begin(self._accept(listening))
+            self._start_task(self._accept_connections(listening))
         return f"{protocol}://{host}:{port}"
 
     async def stop(self) -> None:
-        """Ends listening, and all that was connected."""
-        talks = list(self._talks)
-        for talk in talks:
-            talk.cancel()
-        await asyncio.gather(*talks, return_exceptions=True)
+        """Stop listening and close all connections."""
+        tasks = list(self._tasks)
+        for task_to_end in tasks:
+            task_to_end.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for listening in self._sockets:
             listening.close()
         self._sockets.clear()
         self._refusals.close()
 
-    def _begin(self, work: Any) -> asyncio.Task[None]:
+    def _start_task(self, work: Any) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
-        self._talks.add(task)  # the loop knows its tasks only weakly
-        task.add_done_callback(self._talks.discard)
+        self._tasks.add(task)  # the event loop keeps only weak references
+        task.add_done_callback(self._tasks.discard)
         return task
 
     # Accepting
 
-    async def _accept(self, listening: socket.socket) -> None:
+    async def _accept_connections(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while True:
             while len(self._unproven) >= MOST_UNPROVEN:
                 await self._make_room()
             try:
                 caller, _ = await loop.sock_accept(listening)
-            except OSError as error:  # out of file descriptors; or who called is gone already
+            except OSError as error:  # no file descriptors left, or the caller is gone
                 self._refusals.note(f"not accepted ({errno.errorcode.get(error.errno or 0, error)})")
                 await self._make_room()
                 continue
-            task = self._begin(self._talk(caller))
+            task = self._start_task(self._serve_connection(caller))
             self._unproven[task] = loop.time()
             task.add_done_callback(lambda task: self._unproven.pop(task, None))
 
     async def _make_room(self) -> None:
-        """Waits for the oldest connection that has proved nothing, and ends it when it had its time."""
+        """Wait for the oldest unauthenticated connection, and close it after its time."""
         if not self._unproven:
             await asyncio.sleep(CROWDED_S)
             return
         oldest, since = next(iter(self._unproven.items()))
-        left = since + CROWDED_S - asyncio.get_running_loop().time()
-        await asyncio.wait([oldest], timeout=max(left, 0))
+        remaining = since + CROWDED_S - asyncio.get_running_loop().time()
+        await asyncio.wait([oldest], timeout=max(remaining, 0))
         if oldest in self._unproven:
             self._refusals.note("proved nothing while others waited")
             oldest.cancel()
             await asyncio.wait([oldest])
 
-    async def _talk(self, caller: socket.socket) -> None:
-        """Answers one connection until it ends."""
+    async def _serve_connection(self, caller: socket.socket) -> None:
+        """Serve one connection until it ends."""
         task = asyncio.current_task()
         assert task is not None
         try:
@@ -170,9 +170,9 @@ class Listener:
             except FrameError as error:
                 self._refusals.note(f"sent {error}")
                 return
-            except OSError:  # it ended
+            except OSError:  # the connection ended
                 return
-            except Exception as error:  # arguments of other types than the operation's
+            except Exception as error:  # arguments of wrong types
                 self._refusals.note(f"sent what cannot be done ({type(error).__name__})", error)
                 return
 
@@ -193,7 +193,7 @@ def _listening(family: int, place: tuple[Any, ...]) -> socket.socket:
 
 
 class Refusals:
-    """Logs what was refused in few lines: the first at once, and then how many there were."""
+    """Log of refused connections: the first one immediately, further ones as counts."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -201,11 +201,11 @@ class Refusals:
         self._timer: asyncio.TimerHandle | None = None
 
     def note(self, why: str, error: BaseException | None = None) -> None:
-        """Counts a connection that was refused.
+        """Count a refused connection.
 
         Args:
-            why: in a few words, of which some are shown.
-            error: whose traceback helps; None: none does.
+            why: the reason in a few words.
+            error: exception whose traceback is logged; None: none.
         """
         self._counts[why[:_MOST_LETTERS] if len(self._counts) < _MOST_REASONS else "other reasons"] += 1
         self._error = self._error or error
@@ -213,7 +213,7 @@ class Refusals:
             self._log()
 
     def close(self) -> None:
-        """Logs what is left."""
+        """Log the remaining counts."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

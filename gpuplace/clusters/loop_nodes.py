@@ -1,4 +1,4 @@
-"""The nodes that make a loop go round on each of its tasks, named after the operation that decides about it."""
+"""Nodes that iterate a loop on each of its tasks, named after the operation that is the loop's condition."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from gpuplace.runtime.plan.schedule.loop_frames import DECIDING, GOING_ON, Frame
 
 
 def encode_attrs(attrs: Mapping[str, Any], node: Any) -> None:
-    """Gives a node its attributes."""
+    """Set attributes of a node."""
     for label, value in attrs.items():
         encode_attr(value, node.attr[label])
 
 
 def add_signal(graph_def: Any, name: str, device: str, controls: Sequence[str]) -> str:
-    """Adds an empty tensor, which is there when nodes have run; gives its name.
+    """Add a constant empty tensor that is computed after some nodes; return its name.
 
     Args:
-        graph_def: what it is added to.
-        name: its name.
-        device: its device.
-        controls: names of the nodes.
+        graph_def: graph to which it is added.
+        name: name of the constant.
+        device: device of the constant.
+        controls: names of its control inputs.
     """
-    node = graph_def.node.add(name=name, op="Const", device=device, input=[f"^{one}" for one in controls])
+    node = graph_def.node.add(
+        name=name, op="Const", device=device, input=[f"^{control}" for control in controls]
+    )
     node.attr["dtype"].type = float32.as_datatype_enum
     node.attr["value"].tensor.dtype = float32.as_datatype_enum
     node.attr["value"].tensor.tensor_shape.dim.add(size=0)
@@ -34,12 +36,12 @@ def add_signal(graph_def: Any, name: str, device: str, controls: Sequence[str]) 
 
 
 class LoopNodes:
-    """The nodes of one loop, which have the same names on all tasks.
+    """Nodes of one loop, with the same names on all tasks.
 
     Args:
         frame: the loop.
         predicate: name of its ``LoopCond``.
-        names: those that are used otherwise.
+        names: names that are already used.
     """
 
     def __init__(self, frame: Frame, predicate: str, names: Collection[str]) -> None:
@@ -51,18 +53,18 @@ class LoopNodes:
         self._anchors: dict[tuple[str, int], str] = {}
 
     def name(self, end: str) -> str:
-        """The name of one of them."""
+        """Return the name of a node."""
         return f"{self._start}/{end}"
 
     def begin(self, graph_def: Any, device: str, first: str, dtype: DType, decides_whole: bool) -> None:
-        """Adds what begins an iteration.
+        """Add the nodes that begin an iteration.
 
         Args:
-            graph_def: what it is added to.
-            device: its device.
-            first: the value that leads into the loop.
-            dtype: its type.
-            decides_whole: whether all that the loop takes is there where that value is.
+            graph_def: graph to which they are added.
+            device: device of the nodes.
+            first: input of the ``Enter``.
+            dtype: type of this input.
+            decides_whole: whether all inputs of the loop are alive if this one is.
         """
         self._dtype = dtype
         attrs: dict[str, Any] = {
@@ -76,34 +78,34 @@ class LoopNodes:
         inputs = [self.name("enter"), self.name("next")]
         self._anchors[device, DECIDING] = self._add(graph_def, device, "merge", "Merge", inputs, {"N": 2})
 
-    def decide_as(self, graph_def: Any, device: str, received: str) -> str:
-        """Adds what decides about the loop, as another task says; gives its name.
+    def receive_predicate(self, graph_def: Any, device: str, received: str) -> str:
+        """Add the ``LoopCond`` for a predicate from another task; return its name.
 
         Args:
-            graph_def: what it is added to.
-            device: its device.
-            received: what the other task says.
+            graph_def: graph to which it is added.
+            device: device of the node.
+            received: name of the received predicate.
         """
         node = graph_def.node.add(name=self.name("cond"), op="LoopCond", device=device, input=[received])
         return str(node.name)
 
-    def go_on(self, graph_def: Any, device: str, predicate: str) -> None:
-        """Adds what ends an iteration.
+    def end_iteration(self, graph_def: Any, device: str, predicate: str) -> None:
+        """Add the nodes that end an iteration.
 
         Args:
-            graph_def: what it is added to.
-            device: its device.
-            predicate: what decides.
+            graph_def: graph to which they are added.
+            device: device of the nodes.
+            predicate: name of the predicate.
         """
         self._add(graph_def, device, "switch", "Switch", [self.name("merge"), predicate])
         self._add(graph_def, device, "next", "NextIteration", [self.anchor(graph_def, device, GOING_ON)])
 
     def anchor(self, graph_def: Any, device: str, part: int) -> str:
-        """The node that others wait for to be in a part of the loop.
+        """Return the node that marks a part of the loop; its successors run in that part.
 
         Args:
-            graph_def: what it is added to, if it is not there.
-            device: its device.
+            graph_def: graph to which it is added if it is missing.
+            device: device of the node.
             part: the part.
         """
         if (device, part) not in self._anchors:

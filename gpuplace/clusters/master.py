@@ -1,7 +1,8 @@
-"""A session with a target: its graph placed over the devices of all tasks, and its steps run by them.
+"""Master of a session with a target: its graph is placed on the devices of all tasks, which run its steps.
 
-The session's own process is the master. It divides a signature among tasks, registers each part once, and then tells
-every task to run its part; tensors go from task to task. A part on a task of this process runs in the caller's thread::
+The session's process is the master. It partitions a signature among the tasks, registers each part once, and then has
+each task run its part; tensors are sent from task to task. A part on a task of this process runs in the caller's
+thread::
 
     session.run ──> number of the step ──┬── this thread: part of /job:worker/task:0
                                          └── run ─ ─ ─ ─> part of /job:ps/task:0
@@ -34,13 +35,13 @@ from gpuplace.clusters.connections import (
     unproven,
 )
 from gpuplace.clusters.dask_client import ON_DASK, target_of
-from gpuplace.clusters.described import devices_of
-from gpuplace.clusters.dividing import Part, divided
+from gpuplace.clusters.partition import Part, partition_step
 from gpuplace.clusters.server import running_task
 from gpuplace.clusters.session_tasks import master_in, passes
 from gpuplace.clusters.step_traces import PartTrace, clock_ahead, on_one_clock
 from gpuplace.clusters.streams import Stream
 from gpuplace.clusters.task import unknown_session
+from gpuplace.clusters.task_devices import devices_of
 from gpuplace.clusters.wire import unpacked_error
 from gpuplace.errors import (
     CancelledError,
@@ -61,46 +62,47 @@ from gpuplace.runtime.plan.step_errors import node_named_in, with_lines
 from gpuplace.runtime.session.run_options import limit_ms_of
 
 STILL_WAITING_S = 10.0
-"""Seconds between two notes that a task does not answer."""
+"""Time in seconds between log entries about a task that does not answer."""
 
-_LOOKS_AGAIN_S = 0.1
+_RETRY_S = 0.1
+"""Time in seconds between connection attempts."""
 _LISTENS_S = 1.0
-"""How long a task that has begun to listen is asked for at a time."""
+"""Timeout in seconds of a connection attempt to a task that is known to listen."""
 _MOST_REFUSALS = 3
-"""How often in a row a task has to refuse: one that is killed meanwhile looks the same once."""
+"""Number of consecutive failed authentications that count as an error; a task that is killed causes one, too."""
 _IS_BACK_S = 0.5
-"""How long a task that was lost is asked for: when it is back, it says that it does not know the session."""
+"""Timeout in seconds of a connection to a lost task: if it is back, it does not know the session."""
 
 _FORGETS_S = 1.0
-"""How long tasks have to give up a plan."""
+"""Time in seconds that tasks have to remove a plan."""
 
-_AS_THE_TASK_SAYS = re.compile(r"\[\[node ([^\s\]]+) ?\]\]")
-"""A node in an error of a task, which does not know the program's lines."""
+_NODE_OF_TASK = re.compile(r"\[\[node ([^\s\]]+) ?\]\]")
+"""Node name in an error message of a task, which does not know the program's lines."""
 
 
 class ClusterSession:
-    """The master's side of a session; stands for the plan maker of a session in one process.
+    """Master of a session; it has the interface of the plan compiler of a session in one process.
 
     Args:
-        target: ``grpc://host:port`` of any task, which is waited for; ``grpc+dask://host:port`` of a dask worker's,
-            which is not; or ``dask://host:port`` of a scheduler, whose workers become tasks.
+        target: ``grpc://host:port`` of any task, which is waited for; ``grpc+dask://host:port`` of the task of a dask
+            worker, which is not; or ``dask://host:port`` of a scheduler, whose workers become tasks.
         config: the session's ``ConfigProto``.
         graph: the graph.
         release: the release.
 
     Raises:
-        NotFoundError: a target of another kind.
-        InvalidArgumentError: something else than the address of a task.
-        PermissionDeniedError: a task on another machine, without TLS; or others can read this user's token.
-        UnauthenticatedError: a task does not know the secret, or one of both ends refuses the other's certificate.
+        NotFoundError: the target has another protocol.
+        InvalidArgumentError: the target is not the address of a task.
+        PermissionDeniedError: a task is on another machine, without TLS; or others can read this user's token.
+        UnauthenticatedError: a task does not know the secret, or one end refuses the other's certificate.
         DeadlineExceededError: a task did not answer within ``operation_timeout_in_ms``.
-        UnavailableError: a dask worker's task is gone.
-        UnimplementedError: ``dask://`` where ``dask.distributed`` is not installed.
+        UnavailableError: the task of a dask worker is gone.
+        UnimplementedError: ``dask://`` without ``dask.distributed``.
     """
 
     def __init__(self, target: str, config: Any, graph: Graph, release: str) -> None:
         self.limit_ms = limit_ms_of(config)
-        """The limit of steps that name none: the session's, or else that of the target's task."""
+        """Default time limit of steps: the session's, or that of the target's task."""
         deadline = time.monotonic() + self.limit_ms / 1000 if self.limit_ms else None
         if target.startswith("dask://"):
             target = target_of(target.removeprefix("dask://"), deadline)
@@ -114,10 +116,10 @@ class ClusterSession:
             )
         self._graph, self._release = graph, release
         self.config = config
-        """The session's ``ConfigProto``; what the target's server was given is merged into it."""
+        """The session's ``ConfigProto``, into which the config of the target's server is merged."""
         self._handle = secrets.token_hex(8)
         self.backends: dict[str, Any] = {}
-        """None here: they are the tasks'."""
+        """Empty: backends belong to the tasks."""
         address = target.partition("://")[2]
         self._local = running_task(address)
         self.connections = Connections() if self._local is None else self._local.connections
@@ -127,14 +129,14 @@ class ClusterSession:
         self._under_way: dict[int, ClusterStep] = {}
         self._lost: dict[str, OpError] = {}
         self._own = ""
-        """The name of the target's task."""
+        """Name of the target's task."""
         self._is_renamed = False
-        """Whether tasks have the names that the session's configuration gives them."""
+        """Whether the session's config renames the tasks."""
         self._watches: list[asyncio.Task[None]] = []
         self._streams: list[Stream] = []
         self._is_closed = False
         self.addresses: dict[str, str] = {}
-        """Name of a task -> its full address."""
+        """Full address of each task, by name."""
         try:
             described = event_loop.wait_for(self._open(address, target, deadline))
         except BaseException:
@@ -145,21 +147,21 @@ class ClusterSession:
     # Opening and closing
 
     async def _open(self, address: str, target: str, deadline: float | None) -> list[dict[str, Any]]:
-        """Finds the cluster and opens a session on every task; what each says of itself, this session's own first."""
+        """Open the session on every task of the cluster; return their descriptions, the session's own task first."""
         if self._local is not None:
             cluster = self._local.described()
         else:
-            cluster = await self._asked(full_address(address), address, deadline, op="cluster")
+            cluster = await self._request_once(full_address(address), address, deadline, op="cluster")
         self.config = _merged(self.config, cluster["config"])
         self._all_listen = cluster["all_listen"]
         self.limit_ms = self.limit_ms or cluster["limit_ms"]
         jobs = cluster["jobs"]
         self._own = own = cluster["task"]
-        given = getattr(self.config, "cluster_def", None)
-        if given is not None and self.config.HasField("cluster_def"):
-            spec = ClusterSpec(given)
+        cluster_def = getattr(self.config, "cluster_def", None)
+        if cluster_def is not None and self.config.HasField("cluster_def"):
+            spec = ClusterSpec(cluster_def)
             jobs = {job: spec.job_tasks(job) for job in spec.jobs}
-            self._own = own = master_in(given, jobs, target)
+            self._own = own = master_in(cluster_def, jobs, target)
             self._is_renamed = True
         tasks = {
             f"/job:{job}/replica:0/task:{index}": address
@@ -171,13 +173,13 @@ class ClusterSession:
         seen = [name for name in tasks if name == own or passes(name, filters)]
         self.addresses = {name: full_address(tasks[name]) for name in seen}
         seen.sort(key=lambda name: name != own)
-        found = await asyncio.gather(*(self._open_on(name, deadline) for name in seen))
-        return list(found)
+        descriptions = await asyncio.gather(*(self._open_on(name, deadline) for name in seen))
+        return list(descriptions)
 
-    async def _asked(self, address: str, name: str, deadline: float | None, **message: Any) -> Any:
-        """The answer of a task, waited for until it is there."""
+    async def _request_once(self, address: str, name: str, deadline: float | None, **message: Any) -> Any:
+        """Send a request to a task on a connection of its own, and wait for the answer."""
         async with _until(deadline, name, address):
-            stream = await self._connected(address, name)
+            stream = await self._connect_patiently(address, name)
             try:
                 await stream.write(message)
                 return await stream.read()
@@ -186,29 +188,29 @@ class ClusterSession:
             finally:
                 stream.abort()
 
-    async def _connected(self, address: str, name: str) -> Stream:
-        """A connection to a task, which may not have begun yet; one that has, and does not listen, is gone."""
-        begun = noted = time.monotonic()
+    async def _connect_patiently(self, address: str, name: str) -> Stream:
+        """Connect to a task, which may not listen yet; a task that is known to listen is gone if it does not."""
+        start = last_note = time.monotonic()
         refusals = 0
         while True:
             try:
                 async with asyncio.timeout(_LISTENS_S if self._all_listen else STILL_WAITING_S):
                     return await connect(address)
-            except OSError as error:  # TimeoutError is one
+            except OSError as error:  # includes TimeoutError
                 refusal = unproven(error, name, address)
                 refusals = refusals + 1 if refusal else 0
                 if refusal is not None and refusals == _MOST_REFUSALS:
                     raise refusal from None
                 now = time.monotonic()
-                if self._all_listen and (is_refused(error) or now - begun > patience_s()):
+                if self._all_listen and (is_refused(error) or now - start > patience_s()):
                     raise _gone(name, error) from None
-            if now - noted >= STILL_WAITING_S:
-                noted = now
+            if now - last_note >= STILL_WAITING_S:
+                last_note = now
                 tf_logging.info("CreateSession still waiting for response from worker: %s", name)
-            await asyncio.sleep(_LOOKS_AGAIN_S)
+            await asyncio.sleep(_RETRY_S)
 
     async def _open_on(self, name: str, deadline: float | None) -> dict[str, Any]:
-        """Opens the session on a task, and sees to it that its end is noticed."""
+        """Open the session on a task, and watch the connection."""
         isolated = bool(getattr(self.config, "isolate_session_state", False))
         if self._is_renamed:
             isolated |= not self.config.experimental.share_session_state_in_clusterspec_propagation
@@ -221,7 +223,7 @@ class ClusterSession:
             return task.described(new_name)
         message = {"op": "open_session", "session": self._handle, "config": config, "tasks": self.addresses}
         async with _until(deadline, name, self.addresses[name]):
-            stream = await self._connected(self.addresses[name], name)
+            stream = await self._connect_patiently(self.addresses[name], name)
             self._streams.append(stream)
             try:
                 await stream.write({**message, "isolated": isolated, "name": new_name})
@@ -234,7 +236,7 @@ class ClusterSession:
         return answer
 
     async def _watch(self, name: str, stream: Stream) -> None:
-        """Ends the steps that a task takes part in when it is gone; all steps, with the task of the target."""
+        """Abort the steps of a task when its connection ends; all steps if it is the target's task."""
         try:
             await stream.read()
         except OSError as error:
@@ -245,7 +247,7 @@ class ClusterSession:
                         step.fail(lost)
 
     def close(self) -> None:
-        """Ends the session on all tasks; variables stay."""
+        """End the session on all tasks; variables remain."""
         self._is_closed = True
         if self._local is not None:
             self._local.task.close_session(self._handle)
@@ -262,13 +264,13 @@ class ClusterSession:
             self.connections.close()
 
     async def reset(self, containers: list[str]) -> None:
-        """Forgets the resources of containers on all tasks.
+        """Clear the resources of containers on all tasks.
 
         Args:
-            containers: their names; empty for the default one.
+            containers: names of the containers; empty for the default container.
 
         Raises:
-            DeadlineExceededError: a task did not answer within the session's limit.
+            DeadlineExceededError: a task did not answer within the session's time limit.
         """
         deadline = time.monotonic() + self.limit_ms / 1000 if self.limit_ms else None
         for task in self.addresses:
@@ -276,7 +278,9 @@ class ClusterSession:
                 assert self._local is not None
                 await self._local.task.reset(containers)
             else:
-                await self._asked(self.addresses[task], task, deadline, op="reset", containers=containers)
+                await self._request_once(
+                    self.addresses[task], task, deadline, op="reset", containers=containers
+                )
 
     # Plans
 
@@ -287,27 +291,27 @@ class ClusterSession:
         options: PlanOptions = PLAIN,
         done: frozenset[Operation] = frozenset(),
     ) -> ClusterPlan:
-        """The plan of a signature: its parts, registered on their tasks.
+        """Partition a signature and register its parts on their tasks.
 
         Args:
-            signature: what to fetch, run and feed.
+            signature: fetches, targets and feeds.
             device_of: the placement.
-            options: those of plans in one process; of them parts can be traced.
-            done: what has run already, in an earlier piece of the step.
+            options: options of the plan; only tracing applies.
+            done: operations that have run in an earlier call of a partial run.
 
         Raises:
-            DeadlineExceededError: a task did not answer within the time of the step.
+            DeadlineExceededError: a task did not answer within the time limit of the step.
             UnimplementedError: a part cannot be computed.
             UnavailableError: a task is gone.
         """
         drops = drops_unused(self.config) and not done and not options.is_traced
-        parts = divided(signature, device_of, done, drops)
+        parts = partition_step(signature, device_of, done, drops)
         plan = ClusterPlan(self, signature, next(self._parts), parts, options.is_traced)
         self._wait_for(self._register(plan, parts.values()))
         return plan
 
     def _wait_for(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What a coroutine returns, within the time of the step that this thread runs."""
+        """Wait for the result of a coroutine, within the time limit of the current step of this thread."""
         limits = step_limits()
         if limits.deadline is None:
             return event_loop.wait_for(work)
@@ -343,10 +347,10 @@ class ClusterSession:
                 return error
             return None
         serialized = part.graph_def.SerializeToString()
-        return (await self.ask(part.task, "register", graph_def=serialized, **message))[1]
+        return (await self.request(part.task, "register", graph_def=serialized, **message))[1]
 
     def forget(self, plan: ClusterPlan) -> None:
-        """Has the tasks give up a plan that will not run again.
+        """Remove a plan from the tasks.
 
         Args:
             plan: the plan.
@@ -354,7 +358,7 @@ class ClusterSession:
         event_loop.wait_for(self._forget(plan))
 
     async def _forget(self, plan: ClusterPlan) -> None:
-        with suppress(TimeoutError):  # a task that does not answer now is found by the next step
+        with suppress(TimeoutError):  # the next step reports a task that does not answer
             async with asyncio.timeout(_FORGETS_S):
                 await self._forget_parts(plan)
 
@@ -363,21 +367,21 @@ class ClusterSession:
             if self.is_local(part.task):
                 assert self._local is not None
                 self._local.task.forget(self._handle, plan.number)
-            else:  # a task that is gone holds nothing
-                await self.ask(part.task, "forget", number=plan.number)
+            else:  # the error of a task that is gone does not matter
+                await self.request(part.task, "forget", number=plan.number)
 
     def is_local(self, task: str) -> bool:
-        """Whether a task is in this process, and this session's own."""
+        """Whether a task is the session's own and in this process."""
         return self._local is not None and task == self._own
 
-    async def ask(self, task: str, operation: str, **message: Any) -> tuple[Any, OpError | None]:
-        """The result of an operation of a task, or its error."""
+    async def request(self, task: str, operation: str, **message: Any) -> tuple[Any, OpError | None]:
+        """Return the result of an operation on a task, or its error."""
         lost = self._lost.get(task)
         if lost is not None:
             return None, await self._why_lost(task, lost)
         message |= {"op": operation, "session": self._handle}
         try:
-            answer = await self.connections.told(self.addresses[task], **message)
+            answer = await self.connections.request(self.addresses[task], **message)
             if answer["error"] is not None:
                 return None, unpacked_error(answer["error"])
         except OSError as error:
@@ -385,46 +389,46 @@ class ClusterSession:
         return answer.get("result"), None
 
     async def _why_lost(self, task: str, lost: OpError) -> OpError:
-        """AbortedError where a task is back, which knows no session of before; else that it is gone."""
+        """Return the error for a lost task: AbortedError if the task is back, because it does not know the session."""
         try:
             async with asyncio.timeout(_IS_BACK_S):
                 (await connect(self.addresses[task])).abort()
-        except OSError:  # TimeoutError is one
+        except OSError:  # includes TimeoutError
             return lost
         return unknown_session(self._handle, task)
 
-    async def tell(self, task: str, operation: str, **message: Any) -> None:
-        """Has a task do something; no answer is waited for, and none comes where the task is gone."""
+    async def notify(self, task: str, operation: str, **message: Any) -> None:
+        """Send a request to a task without waiting for an answer; ignored if the task is gone."""
         if task in self._lost or self._is_closed:
             return
         message |= {"op": operation, "session": self._handle}
-        with suppress(OSError):  # the connection that is watched says so
-            await self.connections.told(self.addresses[task], is_answered=False, **message)
+        with suppress(OSError):  # `_watch` handles the loss of the task
+            await self.connections.request(self.addresses[task], is_answered=False, **message)
 
     def with_lines(self, error: OpError) -> OpError:
-        """An error of a task, with the program's lines that made the nodes it names."""
-        message = _AS_THE_TASK_SAYS.sub(r"[[{{node \1}}]]", HEAD_2_21.sub("", error.message))
+        """Return an error of a task with the program's lines that created the nodes in it."""
+        message = _NODE_OF_TASK.sub(r"[[{{node \1}}]]", HEAD_2_21.sub("", error.message))
         op = node_named_in(message, self._graph)
         facts = dict(error.facts)
         if op is not None and op.source:
-            facts.setdefault("made at", op.source)
+            facts.setdefault("created at", op.source)
         cls: Any = type(error)
-        made: OpError = cls(
+        completed: OpError = cls(
             op, op, with_lines(message, self._graph, self._release), facts=facts, hint=error.hint
         )
-        return made
+        return completed
 
     # Steps
 
     def run(
         self, plan: ClusterPlan, feeds: Sequence[Any], traces: list[PartTrace] | None = None
     ) -> list[Any]:
-        """Runs a step; see ``ClusterPlan.run``.
+        """Run a step; see ``ClusterPlan.run``.
 
         Args:
-            plan: what runs.
+            plan: plan of the step.
             feeds: fed arrays.
-            traces: is filled with what each part's task noted, in the order of ``plan.parts``; None: nothing is noted.
+            traces: filled with the trace of each part, in the order of ``plan.parts``; None: the step is not traced.
         """
         lost = self._lost.get(self._own)
         if lost is not None:
@@ -442,25 +446,25 @@ class ClusterSession:
         return fetched
 
     async def _on_one_clock(self, step: ClusterStep) -> list[PartTrace]:
-        """What the parts' tasks noted, by this process's clock."""
+        """Return the traces of the parts, converted to this process's clock."""
         return list(await asyncio.gather(*(self._by_own_clock(step, part.task) for part in step.plan.parts)))
 
     async def _by_own_clock(self, step: ClusterStep, task: str) -> PartTrace:
         if self.is_local(task):
             return step.traces[task]
 
-        async def ask() -> int:
-            theirs, error = await self.ask(task, "time")
+        async def their_time() -> int:
+            theirs, error = await self.request(task, "time")
             if error is not None:
                 raise error
             return int(theirs)
 
-        return on_one_clock(step.traces[task], await clock_ahead(ask))
+        return on_one_clock(step.traces[task], await clock_ahead(their_time))
 
     def run_local(
         self, plan: ClusterPlan, step: ClusterStep, feeds: Sequence[Any], limits: StepLimits
     ) -> list[Any]:
-        """Runs the part of a step on this process's task, in this thread."""
+        """Run the part of a step on this process's task, in this thread."""
         assert self._local is not None
         task = self._local.task
         if not plan.is_traced:
@@ -469,10 +473,10 @@ class ClusterSession:
         return values
 
     def partition_graphs(self, plan: ClusterPlan) -> list[Any]:
-        """The graphs of a step's parts, one for each device.
+        """Return the graphs of a plan, one for each device.
 
         Args:
-            plan: the step's.
+            plan: the plan.
 
         Raises:
             UnavailableError: a task is gone.
@@ -480,30 +484,30 @@ class ClusterSession:
         return list(self._wait_for(self._partition_graphs(plan)))
 
     async def _partition_graphs(self, plan: ClusterPlan) -> list[Any]:
-        found: list[Any] = []
+        partitions: list[Any] = []
         for part in plan.parts:
             if self.is_local(part.task):
                 assert self._local is not None
-                found += self._local.task.partition_graphs(self._handle, plan.number)
+                partitions += self._local.task.partition_graphs(self._handle, plan.number)
                 continue
-            graphs, error = await self.ask(part.task, "partitions", number=plan.number)
+            graphs, error = await self.request(part.task, "partitions", number=plan.number)
             if error is not None:
                 raise self.with_lines(error)
-            found += map(GraphDef.FromString, graphs)
-        return found
+            partitions += map(GraphDef.FromString, graphs)
+        return partitions
 
     def abort_local(self, step: int, error: OpError) -> None:
-        """Ends a step on this process's task."""
+        """Abort a step on this process's task."""
         if self._local is not None:
             self._local.task.abort(self._handle, step, error)
 
 
 def reset(target: str, containers: Sequence[str] | None, config: Any) -> None:
-    """As ``Session.reset``.
+    """Reset a cluster; see ``Session.reset``.
 
     Args:
-        target: the cluster.
-        containers: names of containers; None: the default one.
+        target: target of the cluster.
+        containers: names of containers; None: the default container.
         config: a ``ConfigProto``.
     """
     session = ClusterSession(target, config, Graph(), get_release())
@@ -514,18 +518,18 @@ def reset(target: str, containers: Sequence[str] | None, config: Any) -> None:
 
 
 def open_session(target: str, config: Any, graph: Graph, release: str) -> ClusterSession:
-    """As ``ClusterSession``."""
+    """Open a session on a cluster; see ``ClusterSession``."""
     return ClusterSession(target, config, graph, release)
 
 
 @asynccontextmanager
 async def _until(deadline: float | None, name: str, address: str) -> AsyncIterator[None]:
-    """DeadlineExceededError where a block that asks a task takes longer.
+    """Raise DeadlineExceededError if a block that waits for a task takes too long.
 
     Args:
         deadline: on the clock of ``time.monotonic``, which is the event loop's; None: never.
         name: name of the task.
-        address: its full address.
+        address: full address of the task.
     """
     try:
         async with asyncio.timeout_at(deadline):
@@ -540,7 +544,7 @@ def _unavailable(task: str, error: BaseException) -> UnavailableError:
     return UnavailableError.of(
         "Socket closed",
         facts={"task": task, "raised": f"{type(error).__name__}: {error}"},
-        hint="when the task is back, make a new session, as MonitoredTrainingSession does",
+        hint="when the task is back, create a new session, as MonitoredTrainingSession does",
     )
 
 
@@ -548,17 +552,17 @@ def _gone(task: str, error: BaseException) -> UnavailableError:
     return UnavailableError.of(
         "The dask worker of the task is gone",
         facts={"task": task, "raised": f"{type(error).__name__}: {error}"},
-        hint="it does not come back: gpuplace.cluster(client) makes tasks of the workers that there are, and a new"
-        " session with its target goes on from a checkpoint",
+        hint="it does not come back: gpuplace.cluster(client) starts tasks on the present workers, and a new session"
+        " with its target can continue from a checkpoint",
     )
 
 
-def _merged(config: Any, of_server: bytes) -> Any:
-    """A session's config with all that its target's server was given; a server's settings win, as in TensorFlow."""
-    if not of_server:
+def _merged(config: Any, server_config: bytes) -> Any:
+    """Return a session's config with the config of its target's server, whose settings win, as in TensorFlow."""
+    if not server_config:
         return config
     merged = _parsed(b"" if config is None else _serialised(config))
-    merged.MergeFromString(of_server)
+    merged.MergeFromString(server_config)
     return merged
 
 

@@ -1,16 +1,16 @@
-"""What a task sends to another one: tensors from any thread, together where several are there.
+"""Outbox of a task for another task: sends tensors from any thread, several in one message.
 
 ::
 
     threads of steps       send(a) send(b)           send(c)
                               │       │                 │
-    thread that talks         └───────┴─> tensors [a b] └─> tensors [c] ─ ─ ─ > the other task
+    event loop                └───────┴─> tensors [a b] └─> tensors [c] ─ ─ ─ > the other task
 
-A step sends many small tensors, one for each variable. A message a tensor would wake the other task, and change threads
-in both, as often; so what was given while the talking thread was busy goes in one message. A large tensor goes alone,
-and its arrival is answered: until then no other message takes its connection, and so none waits behind it.
+A step sends many small tensors, one for each variable. One message per tensor would cause a thread switch on both sides
+for each; so all tensors that were passed while the event loop was busy are sent in one message. A large tensor is sent
+alone, and its arrival is confirmed: until then its connection carries no other message, which would wait behind it.
 
-Source: distributed.batched, which gathers messages for a time that is fixed.
+Source: distributed.batched, which collects messages for a fixed time.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from gpuplace.clusters import event_loop
 from gpuplace.clusters.connections import Connections
 
 LARGE_BYTES = 1 << 22
-"""A tensor of so many bytes is sent alone."""
+"""Minimal size in bytes of a tensor that is sent alone."""
 
 
 class Outbox:
-    """Carries tensors to one task.
+    """Sends tensors to one task.
 
     Args:
         address: full address of the task.
-        connections: gives connections to it.
+        connections: connections to use.
     """
 
     def __init__(self, address: str, connections: Connections) -> None:
@@ -40,13 +40,13 @@ class Outbox:
         self._connections = connections
         self._lock = threading.Lock()
         self._waiting: list[list[Any]] = []
-        self._is_woken = False
-        self._carrying: set[asyncio.Task[None]] = set()
+        self._is_scheduled = False
+        self._sending: set[asyncio.Task[None]] = set()
 
     def send(self, tensor: list[Any], nbytes: int) -> None:
-        """Has a tensor sent, from any thread.
+        """Send a tensor, from any thread.
 
-        Where the other task is gone nothing is said: its master, which has a connection to it, ends the step.
+        If the other task is gone, there is no error: its master, which has a connection to it, aborts the step.
 
         Args:
             tensor: handle of the session, number of the step, name of the edge and packed value.
@@ -54,26 +54,26 @@ class Outbox:
         """
         loop = event_loop.event_loop()
         if nbytes >= LARGE_BYTES:
-            loop.call_soon_threadsafe(self._carry, [tensor], True)
+            loop.call_soon_threadsafe(self._send_now, [tensor], True)
             return
         with self._lock:
             self._waiting.append(tensor)
-            if self._is_woken:
+            if self._is_scheduled:
                 return
-            self._is_woken = True
-        loop.call_soon_threadsafe(self._carry_waiting)
+            self._is_scheduled = True
+        loop.call_soon_threadsafe(self._send_waiting)
 
-    def _carry_waiting(self) -> None:
+    def _send_waiting(self) -> None:
         with self._lock:
             tensors, self._waiting = self._waiting, []
-            self._is_woken = False
-        self._carry(tensors, False)
+            self._is_scheduled = False
+        self._send_now(tensors, False)
 
-    def _carry(self, tensors: list[list[Any]], is_answered: bool) -> None:
+    def _send_now(self, tensors: list[list[Any]], is_answered: bool) -> None:
         task = asyncio.get_running_loop().create_task(self._write(tensors, is_answered))
-        self._carrying.add(task)  # the loop knows its tasks only weakly
-        task.add_done_callback(self._carrying.discard)
+        self._sending.add(task)  # the event loop keeps only weak references
+        task.add_done_callback(self._sending.discard)
 
     async def _write(self, tensors: list[list[Any]], is_answered: bool) -> None:
         with contextlib.suppress(OSError):
-            await self._connections.told(self._address, is_answered, op="tensors", tensors=tensors)
+            await self._connections.request(self._address, is_answered, op="tensors", tensors=tensors)

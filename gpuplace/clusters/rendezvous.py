@@ -1,12 +1,12 @@
-"""Where the tensors of one step meet those who wait for them, on one task.
+"""Rendezvous of one step on one task: matches arriving tensors with the kernels that wait for them.
 
 ::
 
     another task:  _Send ──────> put("edge_1_w") ┐
     this task:     _Recv ─ ─ ─ ─ receive("edge_1_w") ─> value
 
-Whichever comes first waits for the other. In a loop an edge is used again and again: what is sent first is received
-first, whatever comes first over the wire. When the step fails anywhere, ``abort`` ends all waiting with its error.
+Whichever comes first waits for the other. In a loop an edge is used repeatedly: tensors are received in the order in
+which they are sent, whatever the order of their arrival. If the step fails anywhere, ``abort`` ends all waiting.
 
 Source: tensorflow/core/distributed_runtime/base_rendezvous_mgr.cc, release 1.15.
 """
@@ -25,12 +25,12 @@ _NOTHING = object()
 
 
 class Rendezvous:
-    """The tensors of a step that come to, or go from, a task.
+    """Tensors of a step that are sent or received by a task.
 
     Args:
-        session: ends all waiting when the session is closed.
-        send: carries a value away, by name of the edge and full name of the receiving device.
-        clock: gives nanoseconds since 1970.
+        session: cancellation of the session, which ends all waiting.
+        send: sends a value, by edge name and full name of the receiving device.
+        clock: returns nanoseconds since 1970.
     """
 
     def __init__(
@@ -42,20 +42,20 @@ class Rendezvous:
         self._session = session
         self._clock = clock
         self.arrivals: dict[str, int] = {}
-        """Name of an edge -> when its value came, by the clock."""
-        self._carry = send
+        """Arrival time of the value of each edge, by name."""
+        self._send_away = send
         self._lock = threading.Lock()
         self._values: dict[str, Any] = {}
         self._waits: dict[str, Wait] = {}
         self._sent: dict[str, int] = {}
         self._received: dict[str, int] = {}
         self.cancellation = Cancellation()
-        """Ends what waits in the step's kernels, for queues too."""
+        """Cancellation of the step's kernels, including those that wait for queues."""
         self.error: OpError | None = None
-        """Why the step was given up."""
+        """Error with which the step was aborted."""
 
     def put(self, name: str, value: Any) -> None:
-        """Leaves a value that came, for who waits for it or will."""
+        """Store a received value for its kernel."""
         with self._lock:
             self._values[name] = value
             self.arrivals[name] = self._clock()
@@ -64,25 +64,25 @@ class Rendezvous:
                 wait.end()
 
     def send(self, name: str, device: str, value: Any) -> None:
-        """Carries a value to another task.
+        """Send a value to another task.
 
         Args:
-            name: of the edge.
+            name: name of the edge.
             device: full name of the receiving device.
-            value: the value; None in a branch that was not taken.
+            value: the value; None if it is dead.
 
         Raises:
-            OpError: the step was given up.
+            OpError: the step was aborted.
         """
         if self.error is not None:
             raise self.error
-        self._carry(next_name(self._sent, name), device, value)
+        self._send_away(next_name(self._sent, name), device, value)
 
     def receive(self, name: str) -> Any:
-        """Waits for the value of an edge.
+        """Wait for the value of an edge and return it.
 
         Raises:
-            OpError: the step was given up.
+            OpError: the step was aborted.
         """
         name = next_name(self._received, name)
         with self._lock:
@@ -106,7 +106,7 @@ class Rendezvous:
         raise self.error or CancelledError.of("Step was cancelled by an explicit call to `Session::Close()`.")
 
     def abort(self, error: OpError) -> None:
-        """Ends all waiting, now and later; the first error counts."""
+        """End all waiting, now and later; the first error counts."""
         with self._lock:
             if self.error is None:
                 self.error = error
@@ -114,11 +114,11 @@ class Rendezvous:
 
 
 def next_name(counts: dict[str, int], edge: str) -> str:
-    """What the value of an edge is called this time: by the edge the first time, then with a number.
+    """Return the name of the next value of an edge: the edge's name at first, then with a number.
 
     Args:
-        counts: edge -> how many times there were; is counted on.
-        edge: the edge.
+        counts: number of values so far by edge; updated.
+        edge: name of the edge.
     """
     count = counts[edge] = counts.get(edge, 0) + 1
     return edge if count == 1 else f"{edge};{count}"

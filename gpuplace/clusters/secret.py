@@ -1,19 +1,19 @@
-"""The secret that the tasks of a cluster share, and how two ends of a connection prove that they know it.
+"""Shared secret of the tasks of a cluster, and mutual authentication of the ends of a connection.
 
-A task runs whatever graph it is sent, so before the first message both ends show that they may read one file, the
-user's token. It never crosses the wire: each end answers the other's random challenge::
+A task runs any graph that it receives, so before the first message both ends prove that they can read one file, the
+user's token. The token is never sent: each end answers the other's random challenge::
 
     session or task                             task that listens
     hello, challenge ─────────────────────────>
                      <───────────────────────── hello, challenge, proof of the listener
     proof            ─────────────────────────> the first message may follow
 
-A proof is an HMAC of both challenges and of the addresses of both ends, so that a program in between, which passes the
-proofs on from one connection to another, proves nothing. With TLS the certificates are the proof (``connections``), and
-the exchange only says that both ends are gpuplace's.
+A proof is an HMAC of both challenges and of the addresses of both ends, so a program in between cannot forward the
+proofs of one connection to another. With TLS the certificates are the proof (``connections``), and the exchange only
+shows that both ends are gpuplace.
 
-The file is ``.cache/gpuplace/cluster-token`` in the home folder that the system has for the process's user, whatever
-``HOME`` says: the same for all tasks of one user on one machine. It is made when it is first needed.
+The file is ``.cache/gpuplace/cluster-token`` in the home folder of the process's user according to the system, not to
+``HOME``: the same for all tasks of one user on one machine. It is created when it is first needed.
 ``GPUPLACE_CLUSTER_TOKEN_FILE`` names another one.
 
 Source: RFC 2104 (HMAC); ISO/IEC 9798-4, mutual authentication with a keyed check function.
@@ -50,14 +50,14 @@ class UnprovenError(ConnectionError):
 
 
 class Ends(Protocol):
-    """A connection on which nothing has been proved yet."""
+    """Connection that is not authenticated yet."""
 
     def send(self, data: bytes) -> None:
-        """Send bytes, some time soon."""
+        """Send bytes eventually."""
         ...
 
     async def take(self, count: int) -> bytes:
-        """Return the next bytes that come."""
+        """Return the next bytes."""
         ...
 
 
@@ -65,23 +65,23 @@ class Ends(Protocol):
 
 
 def token() -> bytes:
-    """Return the secret of this process's user, made now if there is none.
+    """Return the secret of this process's user; it is created if there is none.
 
     Raises:
-        PermissionDeniedError: others could read or replace the file, or it cannot be made.
+        PermissionDeniedError: others could read or replace the file, or it cannot be created.
     """
     named = os.environ.get(ENVIRONMENT_VARIABLE)
-    return _kept(Path(named)) if named else _kept(_own_folder() / _NAME)
+    return _content(Path(named)) if named else _content(_own_folder() / _NAME)
 
 
 def _own_folder() -> Path:
-    """Return the first folder that exists, or can be made, for this user alone."""
+    """Return the first folder that exists, or can be created, and that only this user can write to."""
     for folder in _folders():
-        with suppress(OSError):  # a home that is not there, or may not be written to
+        with suppress(OSError):  # the home folder is missing or read-only
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
                 return folder
-    raise _refused(Path("~/.cache/gpuplace"), "cannot be made, nor a folder for temporary files")
+    raise _refused(Path("~/.cache/gpuplace"), "cannot be created, nor a folder for temporary files")
 
 
 def _folders() -> Iterator[Path]:
@@ -91,30 +91,30 @@ def _folders() -> Iterator[Path]:
         yield Path(tempfile.gettempdir()) / f"gpuplace-{os.geteuid()}"
 
 
-def _kept(path: Path) -> bytes:
-    """Return what a token file holds, which is made if it is not there."""
+def _content(path: Path) -> bytes:
+    """Return the content of a token file, which is created if it does not exist."""
     try:
         if not os.path.lexists(path):
-            _make(path)
+            _create(path)
         folder = path.parent.stat()
         if folder.st_uid not in (0, os.geteuid()) or folder.st_mode & 0o022:
             raise _refused(path.parent, "can be written to by other users")
-        found = path.lstat()
-        return _read(path, found.st_ino, found.st_ctime_ns)
+        status = path.lstat()
+        return _read(path, status.st_ino, status.st_ctime_ns)
     except OSError as error:
-        raise _refused(path, f"cannot be read or made: {error.strerror}") from None
+        raise _refused(path, f"cannot be read or created: {error.strerror}") from None
 
 
 @functools.lru_cache(maxsize=4)
 def _read(path: Path, file_number: int, changed_ns: int) -> bytes:
-    """Return what a file holds, read once as long as it does not change: a process may be out of file descriptors."""
+    """Return the content of a file; cached, because the process may run out of file descriptors."""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise _refused(path, "is not a file")
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise _refused(path, "belongs to another user")
-        if found.st_mode & 0o077:
+        if status.st_mode & 0o077:
             raise _refused(path, "can be read by other users")
         content = file.read(_MOST_BYTES).strip()
     if len(content) < _FEWEST_BYTES:
@@ -122,8 +122,8 @@ def _read(path: Path, file_number: int, changed_ns: int) -> bytes:
     return content
 
 
-def _make(path: Path) -> None:
-    """Make a token file that appears with all it holds; the first of several processes counts."""
+def _create(path: Path) -> None:
+    """Create a token file atomically; if several processes do, the first one counts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, draft = tempfile.mkstemp(prefix=f".{_NAME}-", dir=path.parent)  # for this user alone
     try:
@@ -139,7 +139,7 @@ def _refused(path: Path, why: str) -> PermissionDeniedError:
     return PermissionDeniedError.of(
         f"The secret of this user's clusters is not safe: {path} {why}.",
         facts={"user": str(os.geteuid())},
-        hint=f"chmod 600, chown, or remove it: a new one is made; {ENVIRONMENT_VARIABLE} names another file",
+        hint=f"chmod 600, chown, or remove it to have a new one created; {ENVIRONMENT_VARIABLE} names another file",
     )
 
 
@@ -151,7 +151,7 @@ def _proof(key: bytes, role: bytes, challenges: bytes, ends: bytes) -> bytes:
 
 
 async def prove_as_caller(stream: Ends, key: bytes, ends: bytes) -> None:
-    """Prove the secret to who listens, and have it proved.
+    """Authenticate as the calling end, and authenticate the listener.
 
     Args:
         stream: the connection.
@@ -159,7 +159,7 @@ async def prove_as_caller(stream: Ends, key: bytes, ends: bytes) -> None:
         ends: addresses of the caller and of the listener.
 
     Raises:
-        UnprovenError: who listens does not know the secret, or is no task.
+        UnprovenError: the listener does not know the secret, or is not a task.
     """
     own = secrets.token_bytes(_NONCE_BYTES)
     stream.send(HELLO + own)
@@ -172,18 +172,18 @@ async def prove_as_caller(stream: Ends, key: bytes, ends: bytes) -> None:
 
 
 async def prove_as_listener(stream: Ends, key: bytes, ends: bytes) -> None:
-    """Prove the secret to who called, and have it proved.
+    """Authenticate as the listening end, and authenticate the caller.
 
     Args:
-        stream, key, ends: as for ``prove_as_caller``.
+        stream, key, ends: as in ``prove_as_caller``.
 
     Raises:
-        UnprovenError: who called does not know the secret, or is no session and no task.
+        UnprovenError: the caller does not know the secret, or is neither a session nor a task.
     """
     try:
         await _greeted(stream)
     except UnprovenError:
-        stream.send(HELLO)  # a caller with TLS, or of another version, sees what it reached
+        stream.send(HELLO)  # tells a caller with TLS, or of another version, what it reached
         raise
     own = secrets.token_bytes(_NONCE_BYTES)
     challenges = await stream.take(_NONCE_BYTES) + own

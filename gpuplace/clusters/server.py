@@ -1,4 +1,4 @@
-"""``tf.train.Server``: a task of a cluster in this process.
+"""``tf.train.Server``: runs a task of a cluster in this process.
 
 Source: tensorflow/python/training/server_lib.py and core/distributed_runtime/rpc/grpc_server_lib.cc, release 1.15.
 """
@@ -26,12 +26,12 @@ _running: weakref.WeakValueDictionary[str, RunningTask] = weakref.WeakValueDicti
 
 
 class RunningTask:
-    """A task and what talks for it.
+    """Task with its listener and connections.
 
     Args:
         cluster: the cluster.
-        job: name of its job.
-        index: its number.
+        job: name of the task's job.
+        index: index of the task.
         config: the server's ``ConfigProto``.
     """
 
@@ -42,28 +42,28 @@ class RunningTask:
         self.config = config.SerializeToString()
         self.limit_ms = limit_ms_of(config)
         self.all_listen = False
-        """Whether all tasks have begun to listen; then one that does not is gone."""
+        """Whether all tasks are known to listen; then one that does not is gone."""
         self.address = cluster.task_address(job, index)
         handlers: dict[str, Callable[..., Any]] = {**self.task.handlers, "cluster": self.described}
         self.listener = Listener(full_address(self.address), handlers)
 
     async def start(self) -> str:
-        """Begins to listen; returns ``host:port``."""
+        """Start listening and return ``host:port``."""
         if not needs_tls():
-            token()  # where it is not safe, the program hears so now
-        found = await self.listener.start()
+            token()  # raises an error now if it is not safe
+        listening = await self.listener.start()
         host = self.address.rpartition(":")[0]
-        self.address = f"{host}:{found.rpartition(':')[2]}"
+        self.address = f"{host}:{listening.rpartition(':')[2]}"
         return self.address
 
     async def stop(self) -> None:
-        """Ends all."""
+        """Stop the task."""
         await self.listener.stop()
         self.connections.close()
         self.task.close()
 
     def described(self) -> dict[str, Any]:
-        """What a session asks first: the cluster, which task this is, its config, and how long a step may take."""
+        """Return the description for a new session: the cluster, this task, its config and its time limit for steps."""
         jobs = {job: self.cluster.job_tasks(job) for job in self.cluster.jobs}
         jobs[self.task.job][self.task.index] = self.address
         return {
@@ -80,19 +80,19 @@ _watching = threading.Event()
 
 
 def _end_with_program() -> None:
-    """Ends the steps that are left when the program is at its end; it would wait for their threads."""
+    """End the remaining steps at the end of the program, which would wait for their threads."""
     threading.main_thread().join()
     for running in list(_running.values()):
         running.task.close()
 
 
 def running_task(address: str) -> RunningTask | None:
-    """The task of this process that listens on an address ``host:port``, if there is one."""
+    """Return the task of this process that listens on ``host:port``; None if there is none."""
     return _running.get(address)
 
 
 class Server:
-    """A task of a cluster, in this process: its devices, variables and queues, for sessions of any process.
+    """Server that runs a task of a cluster in this process: its devices, variables and queues, for all sessions.
 
     >>> server = Server.create_local_server()
     >>> server.target.startswith("grpc://localhost:")
@@ -100,20 +100,20 @@ class Server:
     >>> server.stop()
 
     Args:
-        server_or_cluster_def: a ``ServerDef``, ``ClusterDef``, ``ClusterSpec``, or a dict that makes one.
-        job_name: name of this task's job; None: the only one there is, or that of the ``ServerDef``.
-        task_index: number of this task; None: the only one of its job, or that of the ``ServerDef``.
+        server_or_cluster_def: a ``ServerDef``, ``ClusterDef``, ``ClusterSpec``, or a dict for a ``ClusterSpec``.
+        job_name: name of this task's job; None: the only job, or that of the ``ServerDef``.
+        task_index: index of this task; None: the only task of its job, or that of the ``ServerDef``.
         protocol: ``"grpc"``, as TensorFlow calls it. None: that of the ``ServerDef``, or ``"grpc"``.
-        config: a ``ConfigProto`` for the task's devices, and for the sessions that connect to it: what it sets is
-            merged into theirs, and wins. Its ``operation_timeout_in_ms`` is the limit of steps of which neither the
-            session nor ``RunOptions`` names one. None: its defaults.
-        start: whether it begins to listen at once.
+        config: a ``ConfigProto`` for the task's devices, and for the sessions that connect to it: it is merged into
+            theirs and wins. Its ``operation_timeout_in_ms`` is the time limit of steps for which neither the session
+            nor ``RunOptions`` sets one. None: its defaults.
+        start: whether to start listening immediately.
 
     Raises:
-        TypeError: ``server_or_cluster_def`` is nothing of the kind.
-        ValueError: ``job_name`` or ``task_index`` is needed.
+        TypeError: ``server_or_cluster_def`` has the wrong type.
+        ValueError: ``job_name`` or ``task_index`` is required.
         InternalError, InvalidArgumentError: there is no such job or task.
-        NotFoundError: another protocol.
+        NotFoundError: the protocol is unknown.
         PermissionDeniedError: the task's address is not on loopback, and dask is not configured for TLS; or others can
             read this user's token.
         UnknownError: the port is in use.
@@ -129,11 +129,11 @@ class Server:
         start: bool = True,
     ) -> None:
         self._server_def = _server_def(server_or_cluster_def, job_name, task_index, protocol, config)
-        made = self._server_def
-        cluster = ClusterSpec(made.cluster)
-        _check(made, cluster)
+        server_def = self._server_def
+        cluster = ClusterSpec(server_def.cluster)
+        _check(server_def, cluster)
         self._running: RunningTask | None = RunningTask(
-            cluster, made.job_name, made.task_index, made.default_session_config
+            cluster, server_def.job_name, server_def.task_index, server_def.default_session_config
         )
         self._address = self._running.address
         self._is_started = False
@@ -142,7 +142,7 @@ class Server:
             self.start()
 
     def start(self) -> None:
-        """Begins to listen, if it does not yet.
+        """Start listening; no effect if the server listens already.
 
         Raises:
             PermissionDeniedError: others can read this user's token.
@@ -165,15 +165,15 @@ class Server:
             threading.Thread(target=_end_with_program, name="gpuplace-cluster-end").start()
 
     def stop(self) -> None:
-        """Ends the task: sessions elsewhere that use it fail, and its port is free again."""
+        """Stop the task: other processes' sessions that use it fail, and its port becomes free."""
         if self._running is not None:
             running, self._running = self._running, None
             _running.pop(self._address, None)
             event_loop.wait_for(running.stop())
             self._stopped.set()
 
-    def know(self, cluster: ClusterSpec) -> None:
-        """Says which other tasks there are, where that is known only once all listen.
+    def set_cluster(self, cluster: ClusterSpec) -> None:
+        """Set the cluster, if it is known only after all tasks listen.
 
         Args:
             cluster: the whole cluster.
@@ -183,8 +183,8 @@ class Server:
             self._server_def.cluster.CopyFrom(cluster.as_cluster_def())
 
     def join(self) -> None:
-        """Waits until the server is stopped: for ever, in a program that only serves."""
-        while not self._stopped.wait(1.0):  # hears Ctrl-C
+        """Wait until the server is stopped; in a program that only serves, forever."""
+        while not self._stopped.wait(1.0):  # a timeout lets Ctrl-C interrupt it
             pass
 
     @property
@@ -194,16 +194,16 @@ class Server:
 
     @property
     def target(self) -> str:
-        """The target for sessions of any process: ``grpc://host:port``."""
+        """Target for sessions of any process: ``grpc://host:port``."""
         return f"grpc://{self._address}"
 
     @staticmethod
     def create_local_server(config: ConfigLike | None = None, start: bool = True) -> Server:
-        """A cluster of one task, on a port of loopback that is free.
+        """Create a cluster of one task, on a free port of the loopback interface.
 
         Args:
-            config: as of ``Server``.
-            start: as of ``Server``.
+            config: as in ``Server``.
+            start: as in ``Server``.
 
         Returns:
             The server.
@@ -212,18 +212,20 @@ class Server:
         return Server({job: ["localhost:0"]}, protocol="grpc", config=config, start=start)
 
 
-def _server_def(given: Any, job_name: Any, task_index: Any, protocol: Any, config: Any) -> Any:
-    """The ``ServerDef`` of a server's arguments."""
-    made = ServerDef()
-    if getattr(getattr(given, "DESCRIPTOR", None), "name", "") == "ServerDef":
-        made.MergeFromString(given.SerializeToString())
+def _server_def(
+    server_or_cluster_def: Any, job_name: Any, task_index: Any, protocol: Any, config: Any
+) -> Any:
+    """Return the ``ServerDef`` for a server's arguments."""
+    server_def = ServerDef()
+    if getattr(getattr(server_or_cluster_def, "DESCRIPTOR", None), "name", "") == "ServerDef":
+        server_def.MergeFromString(server_or_cluster_def.SerializeToString())
         if job_name is not None:
-            made.job_name = job_name
+            server_def.job_name = job_name
         if task_index is not None:
-            made.task_index = task_index
+            server_def.task_index = task_index
     else:
         try:
-            cluster = ClusterSpec(given)
+            cluster = ClusterSpec(server_or_cluster_def)
         except TypeError:
             raise TypeError(
                 "Could not convert `server_or_cluster_def` to a `tf.train.ServerDef` or `tf.train.ClusterSpec`."
@@ -237,32 +239,32 @@ def _server_def(given: Any, job_name: Any, task_index: Any, protocol: Any, confi
             if len(indices) != 1:
                 raise ValueError("Must specify an explicit `task_index`.")
             task_index = indices[0]
-        made.cluster.CopyFrom(cluster.as_cluster_def())
-        made.job_name, made.task_index = job_name, task_index
+        server_def.cluster.CopyFrom(cluster.as_cluster_def())
+        server_def.job_name, server_def.task_index = job_name, task_index
     if protocol is not None:
-        made.protocol = protocol
-    elif not made.protocol:
-        made.protocol = "grpc"
+        server_def.protocol = protocol
+    elif not server_def.protocol:
+        server_def.protocol = "grpc"
     if config is not None:
-        made.default_session_config.MergeFromString(config.SerializeToString())
-    return made
+        server_def.default_session_config.MergeFromString(config.SerializeToString())
+    return server_def
 
 
-def _check(made: Any, cluster: ClusterSpec) -> None:
-    """What TensorFlow checks of a ``ServerDef``."""
-    if made.protocol != "grpc":
+def _check(server_def: Any, cluster: ClusterSpec) -> None:
+    """Check a ``ServerDef`` as TensorFlow does."""
+    if server_def.protocol != "grpc":
         raise NotFoundError.of(
-            f"No server factory registered for the given ServerDef: {made}\n"
+            f"No server factory registered for the given ServerDef: {server_def}\n"
             "The available server factories are: [ GRPC_SERVER ]",
-            hint='protocol="grpc": that is what TensorFlow calls it; here tasks have a protocol of their own',
+            hint='use protocol="grpc", as TensorFlow calls it; tasks here have a protocol of their own',
         )
-    if made.job_name not in cluster.jobs:
+    if server_def.job_name not in cluster.jobs:
         raise InternalError.of(
-            f'Job "{made.job_name}" was not defined in cluster', facts={"jobs": ", ".join(cluster.jobs)}
+            f'Job "{server_def.job_name}" was not defined in cluster', facts={"jobs": ", ".join(cluster.jobs)}
         )
-    if made.task_index not in cluster.task_indices(made.job_name):
+    if server_def.task_index not in cluster.task_indices(server_def.job_name):
         cls = InternalError if releases.get_release() == "2.21" else InvalidArgumentError
-        raise cls.of(f'Task {made.task_index} was not defined in job "{made.job_name}"')
-    address = cluster.task_address(made.job_name, made.task_index)
+        raise cls.of(f'Task {server_def.task_index} was not defined in job "{server_def.job_name}"')
+    address = cluster.task_address(server_def.job_name, server_def.task_index)
     if not address.rpartition(":")[2].isdigit() or ":" not in address:
         raise InvalidArgumentError.of(f'Could not parse port for local server from "{address}".')

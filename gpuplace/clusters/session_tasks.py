@@ -1,4 +1,4 @@
-"""The tasks that a session has, by the filters and the cluster in its configuration.
+"""Tasks of a session, selected by the filters and the cluster in its config.
 
 Source: tensorflow/core/distributed_runtime/master.cc, release 1.15.
 """
@@ -13,7 +13,7 @@ from gpuplace.errors import InvalidArgumentError
 
 
 def passes(task: str, filters: Sequence[str]) -> bool:
-    """Whether a task has devices that ``device_filters`` leave: all have where there are none.
+    """Whether ``device_filters`` select a task; without filters, all tasks are selected.
 
     >>> passes("/job:ps/replica:0/task:1", ["/job:ps", "/job:worker/task:0"])
     True
@@ -21,51 +21,53 @@ def passes(task: str, filters: Sequence[str]) -> bool:
     False
 
     Args:
-        task: its name.
+        task: name of the task.
         filters: partial device names.
 
     Raises:
-        InvalidArgumentError: a filter is no device name.
+        InvalidArgumentError: a filter is not a device name.
     """
     if not filters:
         return True
     own = parse_name(task)
     assert own is not None
     for text in filters:
-        wanted = parse_name(text)
-        if wanted is None:
+        device_filter = parse_name(text)
+        if device_filter is None:
             raise InvalidArgumentError.of(f"Could not parse device filter: {text}")
-        if all(getattr(wanted, part) in (None, getattr(own, part)) for part in ("job", "replica", "task")):
+        if all(
+            getattr(device_filter, part) in (None, getattr(own, part)) for part in ("job", "replica", "task")
+        ):
             return True
     return False
 
 
 def master_in(cluster_def: Any, jobs: Mapping[str, Sequence[str | None]], target: str) -> str:
-    """The name that a session's own cluster has for the task of its target.
+    """Return the name of the target's task in a session's own cluster.
 
     Args:
-        cluster_def: the ``ClusterDef`` in the session's configuration.
-        jobs: name of a job -> the addresses of its tasks, of the same.
+        cluster_def: the ``ClusterDef`` in the session's config.
+        jobs: addresses of the tasks in it, by job.
         target: ``grpc://host:port``.
 
     Raises:
-        InvalidArgumentError: it has none, or several.
+        InvalidArgumentError: no task, or more than one, has the target's address.
     """
     address = target.partition("://")[2]
-    found = [
+    names = [
         f"/job:{job}/replica:0/task:{index}"
         for job, addresses in jobs.items()
-        for index, one in enumerate(addresses)
-        if one == address
+        for index, task_address in enumerate(addresses)
+        if task_address == address
     ]
-    if not found:
+    if not names:
         raise InvalidArgumentError.of(
             f"The master (current machine) is not included in the provided cluster_def. {cluster_def}"
         )
-    if len(found) > 1:
+    if len(names) > 1:
         short = " ".join(str(cluster_def).split())
         raise InvalidArgumentError.of(
             "Found multiple matching tasks that correspond to to the master. Master target: "
             f"'{target}'. ClusterDef: {short}"
         )
-    return found[0]
+    return names[0]

@@ -1,15 +1,15 @@
-"""Loops whose operations are on several tasks: each of the tasks goes round, and one of them decides.
+"""Loops whose operations are on several tasks: each task iterates, and one of them evaluates the predicate.
 
 ::
 
-    task that decides    Merge ──> Less ──> LoopCond ──> _Send          (in every iteration)
+    deciding task        Merge ──> Less ──> LoopCond ──> _Send          (in every iteration)
                                                            :
     every other task     Merge ──────────────────────────> Switch <── LoopCond <── _Recv
                            ^                                 |
-                           └───────── NextIteration <── Identity ──> what its own operations wait for
+                           └───────── NextIteration <── Identity ──> control inputs of its own operations
 
-What a task sends in an iteration goes right away, and is taken in the same iteration of the other one. A variable of
-the loop stays on the task of its ``Merge``; values from outside that do not change come to each task once.
+Tensors sent in an iteration are sent immediately, and received in the same iteration of the other task. A loop variable
+stays on the task of its ``Merge``; loop-invariant values are sent once to each task.
 
 Source: tensorflow/core/graph/graph_partition.cc, release 1.15 (the control loops of partitions).
 """
@@ -26,19 +26,19 @@ from gpuplace.runtime.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVI
 
 
 def is_constant_entry(op: Operation) -> bool:
-    """Whether an operation leads a value into a loop that stays what it is."""
+    """Whether an operation is the ``Enter`` of a loop-invariant value."""
     return op.type in ENTERS and bool(op.attrs["is_constant"])
 
 
 class SharedLoops:
-    """The loops of a step, and the tasks that take part in each.
+    """Loops of a step, and the tasks of each.
 
     Args:
-        operations: of the step, in its order.
-        frames: in which frame each is.
-        device: full name of the device of each; what leads into a loop, through it and out of it goes to the device of
-            the ``Merge`` of its variable.
-        task_of: gives the task of a device.
+        operations: operations of the step, in order.
+        frames: loop frames of the operations.
+        device: full device name of each operation; ``Enter``, ``Switch``, ``NextIteration`` and ``Exit`` of a loop
+            variable are moved to the device of its ``Merge``.
+        task_of: returns the task of a device.
 
     Raises:
         UnimplementedError: a loop on several tasks has no single ``LoopCond``.
@@ -58,13 +58,13 @@ class SharedLoops:
             if not is_constant_entry(op):
                 for frame in frames.path(op):
                     tasks.setdefault(frame, {}).setdefault(task_of(device[op]), op)
-        self.tasks = {frame: list(found) for frame, found in tasks.items() if len(found) > 1}
-        """Loop on several tasks -> their names."""
+        self.tasks = {frame: list(names) for frame, names in tasks.items() if len(names) > 1}
+        """Names of the tasks of each loop on several tasks."""
         for frame in self.tasks:
             if frame.predicate is None:
                 facts = {f"on {task}": f"{op.name} ({op.type})" for task, op in tasks[frame].items()}
                 raise UnimplementedError.of(
-                    f"The loop '{frame.name}' would run on {len(facts)} tasks, and has no LoopCond.",
+                    f"The loop '{frame.name}' would run on {len(facts)} tasks, but has no LoopCond.",
                     facts=facts,
                     hint="put all of the loop on one task: with tf.device('/job:worker/task:0')",
                 )
@@ -79,21 +79,22 @@ class SharedLoops:
             for switch in merge.outputs[0].consumers():
                 if switch in device and switch.type in SWITCHES and decides_loop(switch, self._frames):
                     others.append(switch)
-                    others += [taker for taker in switch.outputs[0].consumers() if taker.type in EXITS]
+                    others += [leaving for leaving in switch.outputs[0].consumers() if leaving.type in EXITS]
             for op in others:
                 if op in device:
                     device[op] = device[merge]
 
     def around(self, op: Operation) -> list[Frame]:
-        """The loops on several tasks that an operation is in, the outermost first."""
+        """Return the loops on several tasks that contain an operation, the outermost first."""
         return [frame for frame in self._frames.path(op) if frame in self.tasks]
 
     def part(self, frame: Frame) -> int:
-        """The part of the loop around it that a loop is in."""
+        """Return the part of the surrounding loop that contains a loop."""
         return self._frames.parts[frame]
 
     def anchored(self, op: Operation) -> tuple[Frame, int] | None:
-        """The loop and its part that whoever waits for an operation wants to be in, where it has no other effect.
+        """Return the loop and its part that a control input stands for if it only marks a part of a loop; otherwise
+        None.
 
         Args:
             op: a control input.
@@ -105,17 +106,17 @@ class SharedLoops:
             return frame, DECIDING
         if op.type in IDENTITY_OPS and op.inputs[0].op.type in SWITCHES:
             if decides_loop(op.inputs[0].op, self._frames):
-                return frame, _part_behind(op.inputs[0])
+                return frame, _part_of_output(op.inputs[0])
         return None
 
     def place(self, key: Tensor | Operation) -> tuple[Frame, int] | None:
-        """The loop, and its part, in which a value comes from another task; None outside of loops.
+        """Return the loop, and its part, in which a value is received from another task; None outside of loops.
 
         Args:
-            key: the value, or the operation whose end is waited for.
+            key: the value, or the operation of a control edge.
 
         Raises:
-            UnimplementedError: it leads into a loop in a way that ``while_loop`` does not.
+            UnimplementedError: it enters a loop in a way that ``while_loop`` does not.
         """
         op = key.op if isinstance(key, Tensor) else key
         frame = self._frames.after[op]
@@ -123,17 +124,17 @@ class SharedLoops:
             return None
         if op.type in ENTERS:
             raise UnimplementedError.of(
-                f"'{op.name}' leads into the loop '{frame.name}', and another task takes its value as it is.",
-                hint="tf.while_loop makes loops whose variables are merged first",
+                f"'{op.name}' enters the loop '{frame.name}', and another task uses its value directly.",
+                hint="use tf.while_loop, whose loops merge their variables first",
             )
         if op.type in EXITS:
             inner = self._frames.of[op]
             assert inner is not None
             return frame, self._frames.parts[inner]
         if op.type in SWITCHES and decides_loop(op, self._frames):
-            return frame, _part_behind(key) if isinstance(key, Tensor) else GOING_ON
+            return frame, _part_of_output(key) if isinstance(key, Tensor) else GOING_ON
         return frame, self._frames.parts[op]
 
 
-def _part_behind(tensor: Tensor) -> int:
+def _part_of_output(tensor: Tensor) -> int:
     return GOING_ON if tensor.value_index else LEAVING

@@ -1,23 +1,23 @@
-"""The traces of a step's parts, put together on one clock.
+"""Traces of a step's parts, merged and converted to one clock.
 
-Every task notes times by its own clock. The master asks each what time it is, a few times, and takes the quickest
-answer: the task's clock was read somewhere between the question and the answer, in the middle at a guess::
+Each task records times of its own clock. The master requests the time of each task several times, and uses the fastest
+answer: the task's clock was read between request and answer, about in the middle::
 
-    master   asked ─────────────┬─────────── answered         ahead by: theirs - (asked + answered) / 2
-    task                      theirs                          give or take: (answered - asked) / 2
+    master   requested ─────────┬─────────── answered         ahead by: theirs - (requested + answered) / 2
+    task                      theirs                          error up to: (answered - requested) / 2
 
-A clock that may be right within that error is left as it is: the tasks of one machine have one clock.
+A clock that may be right within that error is not corrected: the tasks of one machine have one clock.
 
-A tensor that crosses between tasks is in the lists of its sender and its receiver, as ``_Send`` and ``_Recv``, and, as
-in TensorFlow, which leaves those two out, it is a ``RecvTensor`` in a list of its own for the receiver, with its bytes,
-from the time that it was sent to its arrival::
+A tensor sent between tasks appears as ``_Send`` and ``_Recv`` in the lists of its sender and receiver. As in
+TensorFlow, which omits those two, it also appears as a ``RecvTensor`` in a list of its own for the receiver, with its
+bytes, from sending to arrival::
 
     _Send        |=|
     RecvTensor   |========|
-    _Recv      ...........|=|       scheduled when its turn came, begun when the tensor was sent
+    _Recv      ...........|=|       scheduled at its position, started when the tensor was sent
 
 Source: tensorflow/core/distributed_runtime/worker_cache_logger.cc and rpc/grpc_remote_worker.cc, releases 1.15 and
-2.21 (``RecvTensor``); Cristian, "Probabilistic clock synchronization", 1989 (the quickest answer).
+2.21 (``RecvTensor``); Cristian, "Probabilistic clock synchronization", 1989 (the fastest answer).
 """
 
 from __future__ import annotations
@@ -27,49 +27,51 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuplace.clusters.dividing import Part
+from gpuplace.clusters.partition import Part
 from gpuplace.clusters.rendezvous import next_name
 from gpuplace.graph.op_sets import RECEIVES, SENDS
 
-CLOCK_QUESTIONS = 8
-"""How often a task is asked for its time."""
+CLOCK_REQUESTS = 8
+"""Number of times that a task's time is requested."""
 _UNKNOWN_TIME = 0
 _MB = 1 << 20
 
 
 @dataclass
 class PartTrace:
-    """What a task noted of its part of a step."""
+    """Trace of a part of a step on one task."""
 
     step_stats: Any
-    """``StepStats`` by the task's clock."""
+    """``StepStats`` with times of the task's clock."""
     arrivals: Mapping[str, int] = field(default_factory=dict)
-    """Name of an edge -> when its tensor came from another task, in nanoseconds since 1970 by the task's clock."""
+    """Arrival time of each received tensor, by edge name, in nanoseconds since 1970 of the task's clock."""
 
 
-async def clock_ahead(ask: Callable[[], Awaitable[int]], clock: Callable[[], int] = time.time_ns) -> int:
-    """By how many nanoseconds another clock is ahead of this one; 0 where they cannot be told apart.
+async def clock_ahead(
+    other_clock: Callable[[], Awaitable[int]], clock: Callable[[], int] = time.time_ns
+) -> int:
+    """Return by how many nanoseconds another clock is ahead of this one; 0 if the difference is within the error.
 
     Args:
-        ask: gives the other clock's time, in nanoseconds.
-        clock: this one.
+        other_clock: returns the other clock's time in nanoseconds.
+        clock: this clock.
     """
-    found: list[tuple[int, int]] = []
-    for _ in range(CLOCK_QUESTIONS):
-        asked = clock()
-        theirs = await ask()
+    measurements: list[tuple[int, int]] = []
+    for _ in range(CLOCK_REQUESTS):
+        requested = clock()
+        theirs = await other_clock()
         answered = clock()
-        found.append((answered - asked, theirs - (asked + answered) // 2))
-    took, ahead = min(found)
+        measurements.append((answered - requested, theirs - (requested + answered) // 2))
+    took, ahead = min(measurements)
     return ahead if 2 * abs(ahead) > took else 0
 
 
 def on_one_clock(trace: PartTrace, ahead_ns: int) -> PartTrace:
-    """A task's trace by the clock that the task's is ahead of.
+    """Convert a trace to the clock that the task's clock is ahead of.
 
     Args:
-        trace: what it noted; its statistics are changed.
-        ahead_ns: by how many nanoseconds.
+        trace: the trace; its statistics are changed.
+        ahead_ns: difference of the clocks in nanoseconds.
     """
     if not ahead_ns:
         return trace
@@ -89,12 +91,12 @@ def on_one_clock(trace: PartTrace, ahead_ns: int) -> PartTrace:
 
 
 def fill_step_stats(step_stats: Any, parts: Iterable[Part], traces: Sequence[PartTrace]) -> None:
-    """Writes the statistics of a step on several tasks.
+    """Fill in the statistics of a step on several tasks.
 
     Args:
         step_stats: the message.
         parts: the parts.
-        traces: theirs, by one clock.
+        traces: traces of the parts, on one clock.
     """
     ends = _Ends()
     for part, trace in zip(parts, traces, strict=True):
@@ -106,12 +108,12 @@ def fill_step_stats(step_stats: Any, parts: Iterable[Part], traces: Sequence[Par
 
 @dataclass
 class _Ends:
-    """Both ends of every edge between tasks."""
+    """Both ends of each edge between tasks."""
 
     sent: dict[tuple[str, str], Any] = field(default_factory=dict)
-    """Edge, with a number from the second time on, and receiving device -> ``NodeExecStats`` of the ``_Send``."""
+    """``NodeExecStats`` of each ``_Send``, by edge name, numbered from its second use on, and receiving device."""
     received: list[tuple[str, Any, Any, int]] = field(default_factory=list)
-    """For every ``_Recv`` that ran: edge, node of the part, ``NodeExecStats``, and time of arrival."""
+    """For each executed ``_Recv``: edge name, node of the part, ``NodeExecStats``, and arrival time."""
     _sends: dict[str, int] = field(default_factory=dict)
     _receives: dict[str, int] = field(default_factory=dict)
 
@@ -131,7 +133,7 @@ class _Ends:
                     self.received.append((edge, node, stats, arrived))
 
     def receive(self, step_stats: Any) -> None:
-        """Adds a ``RecvTensor`` for every edge, and has a ``_Recv`` begin when its tensor was sent."""
+        """Add a ``RecvTensor`` for each edge, and have its ``_Recv`` start when the tensor was sent."""
         lists: dict[str, Any] = {}
         for edge, node, stats, arrived in self.received:
             source, target = node.attr["send_device"].s.decode(), node.attr["recv_device"].s.decode()
@@ -143,20 +145,20 @@ class _Ends:
             begin = min(max(stats.all_start_nanos, sent.all_start_nanos), end)
             _begin_at(stats, begin, end)
             start = sent.all_start_nanos
-            took = max(arrived - start, 0) // 1000
+            duration = max(arrived - start, 0) // 1000
             nbytes = sum(
                 output.tensor_description.allocation_description.requested_bytes for output in stats.output
             )
             if target not in lists:
                 lists[target] = step_stats.dev_stats.add(device=target)
-            made = lists[target].node_stats.add(
+            transfer = lists[target].node_stats.add(
                 node_name="RecvTensor",
-                timeline_label=f"{_size_and_rate(nbytes, took)} {name} from {source} to {target}",
+                timeline_label=f"{_size_and_rate(nbytes, duration)} {name} from {source} to {target}",
                 all_start_micros=start // 1000,
-                op_end_rel_micros=took,
-                all_end_rel_micros=took,
+                op_end_rel_micros=duration,
+                all_end_rel_micros=duration,
             )
-            description = made.output.add().tensor_description
+            description = transfer.output.add().tensor_description
             for output in stats.output:
                 description.CopyFrom(output.tensor_description)
             memory = description.allocation_description
@@ -165,7 +167,7 @@ class _Ends:
 
 
 def _size_and_rate(nbytes: int, took_us: int) -> str:
-    """As TensorFlow writes it.
+    """Return size and rate in TensorFlow's format.
 
     >>> _size_and_rate(64, 110), _size_and_rate(400_000, 349), _size_and_rate(0, 0)
     ('[64B] [4.654545Mb/s]', '[0.4MB] [9.2Gb/s]', '[0B] [0.000000Mb/s]')

@@ -1,7 +1,7 @@
-"""A connection that carries messages, over TCP or TLS.
+"""Stream of messages over TCP or TLS.
 
-Large arrays are received where they stay: the event loop reads from the socket into their memory. Everything else goes
-through a buffer of a fixed size, beyond which nothing is read before somebody asks for it.
+Large arrays are received without copies: the event loop reads from the socket into their memory. All other data passes
+through a buffer of fixed size; when it is full, nothing is read until a message is requested.
 
 Source: asyncio.BufferedProtocol.
 """
@@ -19,11 +19,11 @@ from gpuplace.clusters.frames import HEAD, Buffer, FrameError, checked_head, che
 
 _BUFFERED_BYTES = 1 << 16
 _JOINED_BYTES = 1 << 17
-"""Messages of at most this size are sent at once."""
+"""Maximal size in bytes of messages that are sent in one piece."""
 _CHUNK_BYTES = 1 << 20
-"""Larger ones go in chunks: Python copies what the socket does not take."""
-_LIVES = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 10))
-"""The kernel asks a silent machine whether it is there: after 10 s, then every 2 s, 10 times."""
+"""Size of the chunks of larger messages: Python copies the rest of a chunk that the socket does not accept."""
+_KEEPALIVE = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 10))
+"""TCP keepalive: the kernel probes an idle connection after 10 s, then every 2 s, 10 times."""
 
 
 class Stream(asyncio.BufferedProtocol):
@@ -36,7 +36,7 @@ class Stream(asyncio.BufferedProtocol):
         self._buffer = memoryview(bytearray(_BUFFERED_BYTES))
         self._start = self._end = 0
         self._target: memoryview | None = None
-        """What is to be filled, and is not yet."""
+        """Memory that still has to be filled."""
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._is_paused = False
@@ -48,18 +48,18 @@ class Stream(asyncio.BufferedProtocol):
 
     @property
     def ends(self) -> tuple[bytes, bytes]:
-        """The addresses of this end and of the other one."""
+        """Addresses of this end and of the other end."""
         own, other = (self._transport.get_extra_info(name) for name in ("sockname", "peername"))
         return _end(own), _end(other)
 
     def abort(self) -> None:
-        """End the connection now."""
+        """Close the connection immediately."""
         if self._transport is not None:
             self._transport.abort()
         self._ended(ConnectionAbortedError("the connection was closed"))
 
     def close(self) -> None:
-        """End the connection when all is sent."""
+        """Close the connection after all data is sent."""
         self._transport.close()
 
     # Messages
@@ -69,7 +69,7 @@ class Stream(asyncio.BufferedProtocol):
 
         Raises:
             OSError: the connection has ended.
-            TypeError: something in it cannot be sent.
+            TypeError: a value in it cannot be sent.
         """
         pieces = encoded(message)
         if sum(map(len, pieces)) <= _JOINED_BYTES:
@@ -82,7 +82,7 @@ class Stream(asyncio.BufferedProtocol):
                 for start in range(0, len(view), _CHUNK_BYTES):
                     self.send(view[start : start + _CHUNK_BYTES])
                     await self._drained()
-        except BaseException:  # half a message
+        except BaseException:  # the message is incomplete
             self.abort()
             raise
 
@@ -90,7 +90,7 @@ class Stream(asyncio.BufferedProtocol):
         """Return the next message.
 
         Raises:
-            OSError: the connection has ended, or something else than a message came.
+            OSError: the connection has ended, or the received data is not a message.
         """
         try:
             header, count = checked_head(await self.take(HEAD.size))
@@ -99,15 +99,15 @@ class Stream(asyncio.BufferedProtocol):
             return decoded(text, [await self.take(size) for size in sizes])
         except MemoryError:
             self.abort()
-            raise FrameError("a message larger than the memory that is left") from None
-        except BaseException:  # maybe in the middle of a message
+            raise FrameError("a message larger than the free memory") from None
+        except BaseException:  # possibly in the middle of a message
             self.abort()
             raise
 
     # Bytes
 
     def send(self, data: Buffer) -> None:
-        """Send bytes, some time soon.
+        """Send bytes eventually.
 
         Raises:
             OSError: the connection has ended.
@@ -116,7 +116,7 @@ class Stream(asyncio.BufferedProtocol):
         self._transport.write(data)
 
     async def take(self, count: int) -> Any:
-        """Return the next bytes: as ``bytes`` if they are few, otherwise as memory that may be written to.
+        """Return the next bytes: as ``bytes`` if they are few, otherwise as writable memory.
 
         Raises:
             OSError: the connection has ended.
@@ -136,7 +136,7 @@ class Stream(asyncio.BufferedProtocol):
         return bytes(memory) if count <= _JOINED_BYTES else memory
 
     def _moved(self, memory: memoryview) -> int:
-        """Move what has come into memory; return how much that was."""
+        """Move buffered bytes into memory; return their number."""
         count = min(len(memory), self._end - self._start)
         memory[:count] = self._buffer[self._start : self._start + count]
         self._start += count
@@ -148,7 +148,7 @@ class Stream(asyncio.BufferedProtocol):
 
     @staticmethod
     def _lost(why: OSError) -> OSError:
-        """An error to raise; the stream keeps none with a traceback, which would keep half a message in memory."""
+        """Return a new error to raise; raising the stored one would keep half a message alive by its traceback."""
         error = ConnectionResetError(str(why))
         error.__cause__ = why
         return error
@@ -159,33 +159,31 @@ class Stream(asyncio.BufferedProtocol):
             self._writer = self._loop.create_future()
             await self._writer
 
-    # What the event loop calls
+    # Protocol callbacks of the event loop
 
     def connection_made(self, transport: Any) -> None:
-        """The connection is there."""
+        """Store the transport of the new connection."""
         self._transport = transport
-        transport.set_write_buffer_limits(
-            high=0
-        )  # nothing refers to an array any more when its message is written
+        transport.set_write_buffer_limits(high=0)  # no references to arrays remain after a message is written
         connection = transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in _LIVES:
+        for option, value in _KEEPALIVE:
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes are to go."""
+        """Return the memory for the next bytes."""
         if self._target is not None and len(self._target) >= _BUFFERED_BYTES:
             return self._target
         if self._start == self._end:
             self._start = self._end = 0
         elif self._end == _BUFFERED_BYTES:
-            left = bytes(self._buffer[self._start : self._end])
-            self._start, self._end = 0, len(left)
-            self._buffer[: self._end] = left
+            unread = bytes(self._buffer[self._start : self._end])
+            self._start, self._end = 0, len(unread)
+            self._buffer[: self._end] = unread
         return self._buffer[self._end :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Bytes have come."""
+        """Handle received bytes."""
         target = self._target
         if target is not None and len(target) >= _BUFFERED_BYTES:
             self._target = target = target[nbytes:]
@@ -199,17 +197,17 @@ class Stream(asyncio.BufferedProtocol):
             self._reader.set_result(None)
 
     def pause_writing(self) -> None:
-        """The other end is slower than this one."""
+        """Pause writing, because the other end is slower than this one."""
         self._is_paused = True
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """Resume writing."""
         self._is_paused = False
         if self._writer is not None and not self._writer.done():
             self._writer.set_result(None)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The connection has ended."""
+        """Handle the end of the connection."""
         self._ended(exc or ConnectionResetError("the other end closed the connection"))
 
     def _ended(self, error: BaseException) -> None:
@@ -222,7 +220,7 @@ class Stream(asyncio.BufferedProtocol):
 
 
 def _end(address: tuple[Any, ...]) -> bytes:
-    """An address as both ends of a connection see it."""
+    """Return an address in the form that both ends of a connection see."""
     host = ipaddress.ip_address(address[0].partition("%")[0])
     mapped = getattr(host, "ipv4_mapped", None)
     return f"{mapped or host} {address[1]}\n".encode()

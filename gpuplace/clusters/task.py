@@ -1,14 +1,14 @@
-"""A task of a cluster: devices, state, and the parts of steps that run on them.
+"""Task of a cluster: devices, state, and the parts of steps that run on them.
 
 ::
 
-    master ── open_session ──────────────> a session of the task, for as long as the connection is there
+    master ── open_session ──────────────> a session of the task, as long as the connection exists
            ── register(graph) ───────────> a plan
-           ── run(plan, step, feeds) ────> fetches; with trace(...) statistics too
+           ── run(plan, step, feeds) ────> fetches; trace(...) returns statistics, too
     task   ── tensors(step, edge) ───────> the step's rendezvous on another task
 
-Variables, queues and other resources belong to the task: they outlive sessions, and all sessions see the same ones,
-unless a session is isolated. Random generators and the like belong to a session.
+Variables, queues and other resources belong to the task: they outlive sessions, and all sessions share them, unless a
+session is isolated. Random generators and other kernel state belong to a session.
 
 Source: tensorflow/core/distributed_runtime/worker.cc, graph_mgr.cc and session_mgr.cc, release 1.15.
 """
@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.clusters.connections import Connections
-from gpuplace.clusters.dividing import task_of_device
 from gpuplace.clusters.outbox import Outbox
+from gpuplace.clusters.partition import task_of_device
 from gpuplace.clusters.rendezvous import Rendezvous
 from gpuplace.clusters.step_traces import PartTrace
 from gpuplace.clusters.streams import Stream
@@ -46,7 +46,7 @@ from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import ResourceHandle, SessionResources
 from gpuplace.runtime.backends.workers import Workers
 from gpuplace.runtime.memory.process_state import SessionDevices, session_devices
-from gpuplace.runtime.plan.compile import PlanMaker, PlanOptions
+from gpuplace.runtime.plan.compile import PlanCompiler, PlanOptions
 from gpuplace.runtime.plan.executor import Plan
 from gpuplace.runtime.session.function_runs import SessionFunctions
 from gpuplace.runtime.session.run_options import pools_of_threads
@@ -54,15 +54,15 @@ from gpuplace.runtime.tracing.partition_graphs import Ends, fill_partition_graph
 from gpuplace.runtime.tracing.step_stats import Trace, fill_step_stats
 
 _REMEMBERED_STEPS = 1024
-"""Of so many steps that failed, tensors that come too late are dropped."""
+"""Number of finished and failed steps that are remembered, to drop late tensors."""
 
 
 class TaskSessionResources(SessionResources):
-    """A session's view of a task's resources: the same ones, with what ends the session's own waiting.
+    """Resources of a session on a task: shared with the task, but with the session's own cancellation.
 
     Args:
-        task: the task's; None: the session has its own.
-        names: the name that the session has for the task, and the task's own.
+        task: the task's resources; None: the session has its own.
+        names: the session's name for the task, and the task's own name.
     """
 
     def __init__(self, task: SessionResources | None, names: tuple[str, str]) -> None:
@@ -78,7 +78,7 @@ class TaskSessionResources(SessionResources):
         return super()._key(device, container, name)
 
     def end(self) -> None:
-        """Ends what waits, and forgets what kernels keep for the session."""
+        """Cancel waiting kernels, and clear the session's kernel state."""
         self.is_closed = True
         self.cancellation.cancel()
         with self._lock:
@@ -86,45 +86,45 @@ class TaskSessionResources(SessionResources):
 
 
 class _Registered(NamedTuple):
-    """A part that is ready to run."""
+    """Part that is ready to run."""
 
     plan: Plan
     graph: Graph
     ends: Ends
-    """What stands for its feeds and fetches in traces."""
+    """Names of its feeds and fetches in traces."""
 
 
 @dataclass
 class _TaskSession:
-    """A session on this task."""
+    """Session on this task."""
 
     handle: str
     name: str
-    """The name that the session has for this task."""
+    """The session's name for this task."""
     tasks: Mapping[str, str]
-    """Name of a task -> its address."""
+    """Addresses of the tasks, by name."""
     resources: TaskSessionResources
-    maker: PlanMaker
+    compiler: PlanCompiler
     release: str
     lock: threading.RLock = field(default_factory=threading.RLock)
     parts: dict[int, _Registered] = field(default_factory=dict)
-    """What is registered, by number."""
+    """Registered parts, by number."""
     steps: dict[int, Rendezvous] = field(default_factory=dict)
-    """The steps that are under way, or that tensors have come for."""
+    """Steps that are running, or for which tensors have arrived."""
     failed: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_STEPS))
-    """The last steps that failed."""
+    """Last failed steps."""
     done: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_STEPS))
-    """The last steps that ran here to their end."""
+    """Last completed steps."""
 
 
 class Task:
-    """One task.
+    """Task of a cluster.
 
     Args:
-        job: name of its job.
-        index: its number.
+        job: name of the job.
+        index: index of the task.
         config: the server's ``ConfigProto``; None: its defaults.
-        connections: gives connections to other tasks.
+        connections: connections to other tasks.
     """
 
     def __init__(self, job: str, index: int, config: Any, connections: Connections) -> None:
@@ -140,7 +140,7 @@ class Task:
         self._workers = Workers()
         self._outboxes: dict[str, Outbox] = {}
         self.clock: Callable[[], int] = time.time_ns
-        """Gives nanoseconds since 1970, for traces."""
+        """Returns nanoseconds since 1970, for traces."""
         self.handlers: dict[str, Callable[..., Any]] = {
             "open_session": self._open_session,
             "register": self._register,
@@ -149,14 +149,14 @@ class Task:
             "trace": self._trace,
             "partitions": self._partitions,
             "time": self._time,
-            "tensors": self._take_tensors,
+            "tensors": self._receive_tensors,
             "abort": self._abort,
             "reset": self.reset,
         }
-        """Name of an operation of the protocol -> the coroutine that does it."""
+        """Handlers of the operations of the protocol, by name."""
 
     def close(self) -> None:
-        """Ends all sessions."""
+        """End all sessions."""
         with self._lock:
             sessions, self._sessions = list(self._sessions.values()), {}
         for session in sessions:
@@ -165,10 +165,10 @@ class Task:
         self._workers.close()
 
     def described(self, name: str = "") -> dict[str, Any]:
-        """What a master has to know of it.
+        """Return the task's description for a master.
 
         Args:
-            name: the name that the session has for it; empty: its own.
+            name: the session's name for the task; empty: the task's own name.
         """
         name = name or self.name
         return {
@@ -188,7 +188,7 @@ class Task:
         isolated: bool,
         name: str,
     ) -> None:
-        """Opens a session, which ends with the connection."""
+        """Open a session that ends with the connection."""
         message = ConfigProto.FromString(config)
         answer = await self._answer(partial(self.open_session, session, message, tasks, isolated, name))
         if answer["error"] is not None:
@@ -205,17 +205,17 @@ class Task:
     def open_session(
         self, handle: str, config: Any, tasks: Mapping[str, str], isolated: bool, name: str = ""
     ) -> _TaskSession:
-        """Opens a session.
+        """Open a session.
 
         Args:
-            handle: its name, for this and all other tasks.
-            config: its ``ConfigProto``.
-            tasks: name of a task -> its address.
-            isolated: whether it sees none of the task's variables.
-            name: the name that it has for this task, by the cluster in its configuration; empty: the task's own.
+            handle: handle of the session, on all tasks.
+            config: the session's ``ConfigProto``.
+            tasks: addresses of the tasks, by name.
+            isolated: whether the session has its own variables.
+            name: the session's name for this task, by the cluster in its config; empty: the task's own name.
 
         Raises:
-            InvalidArgumentError: that cluster has this task's own name for it.
+            InvalidArgumentError: the cluster in the config has this task's own name for it.
         """
         if name == self.name:
             raise InvalidArgumentError.of(
@@ -229,7 +229,7 @@ class Task:
         resources = TaskSessionResources(None if isolated else self.resources, (name, self.name))
         resources.allocators = devices.allocators
         lock = threading.RLock()
-        maker = PlanMaker(
+        compiler = PlanCompiler(
             devices,
             session_catalogue(release).kernels,
             config,
@@ -239,14 +239,14 @@ class Task:
             {},
             pools_of_threads(config)[0],
         )
-        resources.functions = SessionFunctions(maker)
-        opened = _TaskSession(handle, name, tasks, resources, maker, release, lock)
+        resources.functions = SessionFunctions(compiler)
+        opened = _TaskSession(handle, name, tasks, resources, compiler, release, lock)
         with self._lock:
             self._sessions[handle] = opened
         return opened
 
     def close_session(self, handle: str) -> None:
-        """Closes a session, if it is open; its variables stay."""
+        """Close a session if it is open; its variables remain."""
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is not None:
@@ -259,20 +259,20 @@ class Task:
             )
         session.resources.end()
         with session.lock:
-            session.maker.close()
+            session.compiler.close()
             session.parts.clear()
 
     def _session(self, handle: str) -> _TaskSession:
-        found = self._sessions.get(handle)
-        if found is None:
+        session = self._sessions.get(handle)
+        if session is None:
             raise unknown_session(handle, self.name)
-        return found
+        return session
 
     async def reset(self, containers: Sequence[str]) -> dict[str, Any]:
-        """Forgets the resources of containers, and ends all sessions.
+        """Clear the resources of containers, and end all sessions.
 
         Args:
-            containers: their names; empty for the default one.
+            containers: names of the containers; empty for the default container.
         """
         with self._lock:
             sessions, self._sessions = list(self._sessions.values()), {}
@@ -309,20 +309,20 @@ class Task:
         targets: Sequence[str],
         is_traced: bool,
     ) -> None:
-        """Makes a part of steps ready to run.
+        """Compile a part of steps.
 
         Args:
             session: handle of the session.
-            number: by which ``run`` knows it.
-            graph_def: its nodes, on full devices.
-            feeds: names of the placeholders, each with that of the tensor that the client feeds.
+            number: number of the part, for ``run``.
+            graph_def: nodes of the part, with full device names.
+            feeds: names of the tensors that the client feeds, by placeholder.
             fetches: names of the tensors to return.
-            targets: names of what has to run besides.
-            is_traced: whether ``trace`` will run it, and not ``run``.
+            targets: names of further operations to run.
+            is_traced: whether the part is run by ``trace`` instead of ``run``.
 
         Raises:
-            AbortedError: the session is not open here.
-            OpError: no plan can be made.
+            AbortedError: the session is not open on this task.
+            OpError: the part cannot be compiled.
         """
         opened = self._session(session)
         graph = Graph()
@@ -336,15 +336,15 @@ class Task:
             tuple(graph.get_operation_by_name(name).outputs[0] for name in feeds),
         )
         with opened.lock, without_garbage_collection():
-            plan = opened.maker.make(signature, lambda op: op.device, PlanOptions(is_traced))
+            plan = opened.compiler.make(signature, lambda op: op.device, PlanOptions(is_traced))
         opened.parts[number] = _Registered(plan, graph, _ends(feeds))
 
     def forget(self, session: str, number: int) -> dict[str, Any]:
-        """Gives up a part that will not run again.
+        """Remove a part.
 
         Args:
             session: handle of the session.
-            number: of the part.
+            number: number of the part.
         """
         opened = self._sessions.get(session)
         if opened is not None:
@@ -362,31 +362,31 @@ class Task:
     def run(
         self, session: str, number: int, step: int, feeds: Sequence[Any], limits: StepLimits | None = None
     ) -> list[Any]:
-        """Runs a part of a step in this thread.
+        """Run a part of a step in this thread.
 
         Args:
             session: handle of the session.
-            number: of the part.
+            number: number of the part.
             step: number of the step.
-            feeds: values of its placeholders.
-            limits: of the step.
+            feeds: values of the placeholders.
+            limits: limits of the step.
 
         Returns:
             The fetched values.
 
         Raises:
-            OpError: a kernel failed, here or on another task.
+            OpError: a kernel failed, on this or on another task.
         """
         opened = self._session(session)
         plan = opened.parts[number].plan
-        with self._taking_part(opened, step, limits):
+        with self._running_part(opened, step, limits):
             return plan.run(feeds)
 
     @contextmanager
-    def _taking_part(
+    def _running_part(
         self, opened: _TaskSession, step: int, limits: StepLimits | None
     ) -> Iterator[Rendezvous]:
-        """Gives the rendezvous of a step, while a part of it runs here."""
+        """Provide the rendezvous of a step while a part of it runs on this task."""
         rendezvous = self._rendezvous(opened, step)
         limits = replace(limits or StepLimits(), cancellation=rendezvous.cancellation, rendezvous=rendezvous)
         try:
@@ -396,7 +396,7 @@ class Task:
                 yield rendezvous
         except OpError:
             opened.failed.append(step)
-            if rendezvous.error is not None:  # which is why
+            if rendezvous.error is not None:  # the cause of this error
                 raise rendezvous.error from None
             raise
         finally:
@@ -419,21 +419,21 @@ class Task:
     def trace(
         self, session: str, number: int, step: int, feeds: Sequence[Any], limits: StepLimits | None = None
     ) -> tuple[list[Any], PartTrace]:
-        """Runs a part of a step in this thread, and notes when what ran.
+        """Run a part of a step in this thread and trace it.
 
         Args:
-            session, number, step, feeds, limits: as for ``run``; the part was registered as one that is traced.
+            session, number, step, feeds, limits: as in ``run``; the part was registered with ``is_traced``.
 
         Returns:
-            The fetched values, and what was noted, by the task's clock.
+            The fetched values, and the trace, with times of the task's clock.
 
         Raises:
-            OpError: a kernel failed, here or on another task.
+            OpError: a kernel failed, on this or on another task.
         """
         opened = self._session(session)
         plan, _, ends = opened.parts[number]
-        trace = Trace(plan.schedule, opened.maker.backends, wall_clock=self.clock, feeds=feeds)
-        with self._taking_part(opened, step, limits) as rendezvous:
+        trace = Trace(plan.schedule, opened.compiler.backends, wall_clock=self.clock, feeds=feeds)
+        with self._running_part(opened, step, limits) as rendezvous:
             values = plan.run([trace.record, *feeds])
         trace.end()
         stats = StepStats()
@@ -448,14 +448,14 @@ class Task:
         return await self._answer(work)
 
     def partition_graphs(self, session: str, number: int) -> list[Any]:
-        """The graphs of a part, one for each of its devices.
+        """Return the graphs of a part, one for each of its devices.
 
         Args:
             session: handle of the session.
-            number: of the part.
+            number: number of the part.
 
         Raises:
-            AbortedError: the session is not open here.
+            AbortedError: the session is not open on this task.
         """
         opened = self._session(session)
         plan, graph, ends = opened.parts[number]
@@ -471,15 +471,15 @@ class Task:
 
     def _rendezvous(self, session: _TaskSession, step: int) -> Rendezvous:
         with self._lock:
-            found = session.steps.get(step)
-            if found is None:
-                found = session.steps[step] = Rendezvous(
+            rendezvous = session.steps.get(step)
+            if rendezvous is None:
+                rendezvous = session.steps[step] = Rendezvous(
                     session.resources.cancellation, partial(self._send, session, step), self.clock
                 )
-        return found
+        return rendezvous
 
     def _send(self, session: _TaskSession, step: int, name: str, device: str, value: Any) -> None:
-        """Carries a tensor to another task; where that fails the step does, which the master sees."""
+        """Send a tensor to another task; if that fails, the step fails, which the master notices."""
         address = session.tasks[task_of_device(device)]
         with self._lock:
             outbox = self._outboxes.get(address)
@@ -487,43 +487,43 @@ class Task:
                 outbox = self._outboxes[address] = Outbox(address, self._connections)
         outbox.send([session.handle, step, name, packed(value)], getattr(value, "nbytes", 0))
 
-    def _take_tensors(self, tensors: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """Takes tensors that come from another task."""
+    def _receive_tensors(self, tensors: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """Receive tensors from another task."""
         for session, step, name, value in tensors:
-            self._take(session, step, name, value)
+            self._receive_tensor(session, step, name, value)
         return {"error": None}
 
-    def _take(self, session: str, step: int, name: str, value: Any) -> None:
+    def _receive_tensor(self, session: str, step: int, name: str, value: Any) -> None:
         opened = self._sessions.get(session)
         if opened is None or step in opened.failed:
             return
         arrived = unpacked(value)
         if isinstance(arrived, ResourceHandle):
             try:
-                arrived = self._found(opened, arrived)
+                arrived = self._with_resource(opened, arrived)
             except OpError as error:
                 self.abort(session, step, error)
                 return
         self._rendezvous(opened, step).put(name, arrived)
 
-    def _found(self, session: _TaskSession, handle: ResourceHandle) -> ResourceHandle:
-        """A handle that came, with its resource where that is on this task."""
+    def _with_resource(self, session: _TaskSession, handle: ResourceHandle) -> ResourceHandle:
+        """Return a received handle, with its resource if that is on this task."""
         if task_of_device(handle.device) != session.name:
             return handle
         resource = session.resources.lookup(handle.container, handle.name, handle.device, handle.type_name)
         return replace(handle, resource=resource)
 
     def _abort(self, session: str, step: int, error: dict[str, Any]) -> None:
-        """Gives up a step."""
+        """Abort a step."""
         self.abort(session, step, unpacked_error(error))
 
     def abort(self, session: str, step: int, error: OpError) -> None:
-        """Gives up a step, if it is under way or may begin yet.
+        """Abort a step that is running or may still begin.
 
         Args:
             session: handle of the session.
             step: number of the step.
-            error: why.
+            error: the reason.
         """
         opened = self._sessions.get(session)
         if opened is not None and step not in opened.done:
@@ -533,7 +533,7 @@ class Task:
     # Threads
 
     async def _answer(self, work: Any) -> dict[str, Any]:
-        """The result of a function that runs in a thread of its own, or its error."""
+        """Return the result of a function that runs in a thread of its own, or its error."""
         try:
             return {"error": None, "result": await self._in_thread(work)}
         except Exception as error:
@@ -544,7 +544,7 @@ class Task:
 
 
 def _ends(feeds: Mapping[str, str]) -> Ends:
-    """What stands for feeds and fetches of a part in traces, as TensorFlow's master names it."""
+    """Return the names of feeds and fetches of a part in traces, as TensorFlow's master names them."""
 
     def fed(tensor: Tensor, position: int) -> str:
         name, _, index = feeds[tensor.op.name].rpartition(":")
@@ -557,15 +557,15 @@ def _ends(feeds: Mapping[str, str]) -> Ends:
 
 
 def unknown_session(handle: str, task: str) -> AbortedError:
-    """What a task answers to the master of a session that it does not know."""
+    """Return the error for a session that a task does not know."""
     return AbortedError.of(
         f'Session handle is not found: {handle}. Possibly this worker ("{task}") just restarted.',
-        hint="make a new session, as MonitoredTrainingSession does, and restore its variables",
+        hint="create a new session, as MonitoredTrainingSession does, and restore its variables",
     )
 
 
 def _renamed(devices: SessionDevices, old: str, task: str) -> SessionDevices:
-    """Devices under the names that they have in a cluster, as those of another task."""
+    """Return devices under the names of another task."""
     if task == old:
         return devices
     new = {name: task + name.removeprefix(old) for name in devices.names}

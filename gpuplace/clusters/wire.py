@@ -1,7 +1,7 @@
-"""What goes over the wire: tensors, errors and descriptions of devices as plain values and buffers.
+"""Conversion of tensors, errors and descriptions of devices to plain values and buffers, and back.
 
-Nothing is pickled, and nothing that arrives is believed: an array has one of TensorFlow's types of fixed size, and as
-many bytes as its shape says. The memory of a large tensor is neither copied nor looked at (``frames``).
+Nothing is pickled, and all received data is validated: an array has one of TensorFlow's types of fixed size, and as
+many bytes as its shape requires. The memory of a large tensor is neither copied nor inspected (``frames``).
 
 >>> packed(np.float32([1, 2]))
 {'dtype': 'float32', 'shape': [2], 'data': b'\\x00\\x00\\x80?\\x00\\x00\\x00@'}
@@ -38,21 +38,21 @@ from gpuplace.kernels.tensor_lists import TensorList
 from gpuplace.shapes import TensorShape
 
 SMALL_BYTES = 1 << 17
-"""Tensors of at most this size are copied; the memory of larger ones is sent as it is."""
+"""Maximal size in bytes of tensors that are copied; the memory of larger ones is sent directly."""
 _TYPES = {dtype.name: dtype for dtype in ALL_DTYPES}
-"""Name of a declared type -> the type."""
+"""Types by name."""
 _ENDING = "cannot schedule new futures after"
-"""How Python's thread pools begin to say that they, or the process, are shut down."""
+"""Beginning of the errors of Python's thread pools after their, or the process's, shutdown."""
 
 
 def packed(value: Any) -> Any:
-    """A tensor's value as it is sent.
+    """Convert a tensor's value to its wire form.
 
     Args:
-        value: an array, a resource handle, or None for a tensor of a branch that was not taken.
+        value: an array, a resource handle, or None for a dead tensor.
 
     Raises:
-        UnimplementedError: elements that cannot leave their task, such as datasets.
+        UnimplementedError: the elements cannot leave their task, such as datasets.
     """
     if value is None:
         return None
@@ -66,20 +66,20 @@ def packed(value: Any) -> Any:
         if not all(isinstance(element, str | bytes) for element in elements):
             raise UnimplementedError.of(
                 f"A tensor of {type(elements[0]).__name__} elements cannot be sent to another task.",
-                hint="make and use it on one task",
+                hint="create and use it on one task",
             )
         return {**_packed_strings(elements), "shape": list(array.shape)}
-    found = {"dtype": as_dtype(array.dtype).name, "shape": list(array.shape)}
+    fields = {"dtype": as_dtype(array.dtype).name, "shape": list(array.shape)}
     if array.nbytes <= SMALL_BYTES:
-        return {**found, "data": array.tobytes()}
-    return {**found, "data": np.ascontiguousarray(array).reshape(-1).view(np.uint8).data}
+        return {**fields, "data": array.tobytes()}
+    return {**fields, "data": np.ascontiguousarray(array).reshape(-1).view(np.uint8).data}
 
 
 def unpacked(sent: Any) -> Any:
-    """The value of what ``packed`` gave, after the journey: an array of its own, which may be written to.
+    """Convert a wire form to a tensor's value, a writable array.
 
     Raises:
-        FrameError: it is not what ``packed`` gives.
+        FrameError: it is not a result of ``packed``.
     """
     try:
         return _unpacked(sent)
@@ -97,7 +97,7 @@ def _unpacked(sent: Any) -> Any:
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(shape)
     if "lists" in sent:
-        return _of_elements([_unpacked_list(one) for one in sent["lists"]], shape, is_scalar=not shape)
+        return _of_elements([_unpacked_list(row) for row in sent["lists"]], shape, is_scalar=not shape)
     if "strings" in sent:
         return _of_elements(_unpacked_strings(sent), shape)
     dtype = np.dtype(_TYPES[sent["dtype"]].as_numpy_dtype)
@@ -121,10 +121,13 @@ def _text(value: Any) -> str:
 
 
 def _packed_strings(elements: list[str | bytes]) -> dict[str, Any]:
-    """Strings in one buffer, their sizes in bytes, and which of them are ``str``."""
+    """Return strings as one buffer, their sizes in bytes, and the positions of those of type ``str``."""
     texts = [number for number, element in enumerate(elements) if isinstance(element, str)]
-    sent = [one.encode("utf-8", "surrogatepass") if isinstance(one, str) else one for one in elements]
-    return {"strings": b"".join(sent), "sizes": list(map(len, sent)), "texts": texts}
+    encoded = [
+        element.encode("utf-8", "surrogatepass") if isinstance(element, str) else element
+        for element in elements
+    ]
+    return {"strings": b"".join(encoded), "sizes": list(map(len, encoded)), "texts": texts}
 
 
 def _unpacked_strings(sent: dict[str, Any]) -> list[str | bytes]:
@@ -132,12 +135,12 @@ def _unpacked_strings(sent: dict[str, Any]) -> list[str | bytes]:
     if any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) != len(joined):
         raise ValueError("sizes")
     ends = itertools.accumulate(sizes)
-    found: list[str | bytes] = [
+    strings: list[str | bytes] = [
         joined[end - size : end].tobytes() for size, end in zip(sizes, ends, strict=True)
     ]
     for number in sent["texts"]:
-        found[number] = found[number].decode("utf-8", "surrogatepass")
-    return found
+        strings[number] = strings[number].decode("utf-8", "surrogatepass")
+    return strings
 
 
 def _packed_list(value: TensorList) -> dict[str, Any]:
@@ -163,7 +166,7 @@ def _unpacked_list(sent: dict[str, Any]) -> TensorList:
 
 
 def packed_error(error: BaseException) -> dict[str, Any]:
-    """An error as it is sent."""
+    """Convert an error to its wire form."""
     if isinstance(error, RuntimeError) and str(error).startswith(_ENDING):
         error = UnavailableError.of("The task is ending.")
     if not isinstance(error, OpError):
@@ -177,21 +180,21 @@ def packed_error(error: BaseException) -> dict[str, Any]:
 
 
 def unpacked_error(sent: dict[str, Any]) -> OpError:
-    """The error that ``packed_error`` packed.
+    """Convert a wire form to an error.
 
     Raises:
-        FrameError: it is something else.
+        FrameError: it is not a result of ``packed_error``.
     """
     try:
         cls: Any = exception_type_from_error_code(sent["code"])
-        made: OpError = cls.of(_text(sent["message"]), facts=sent["facts"], hint=sent["hint"])
-        return made
+        unpacked: OpError = cls.of(_text(sent["message"]), facts=sent["facts"], hint=sent["hint"])
+        return unpacked
     except (LookupError, TypeError, ValueError) as error:
         raise FrameError(f"an error that cannot be read ({type(error).__name__})") from None
 
 
 def packed_device(device: DeviceAttributes) -> dict[str, Any]:
-    """A device as it is sent."""
+    """Convert a device to its wire form."""
     place = device.locality
     return {
         "name": device.name,
@@ -209,7 +212,7 @@ def packed_device(device: DeviceAttributes) -> dict[str, Any]:
 
 
 def unpacked_device(sent: dict[str, Any]) -> DeviceAttributes:
-    """The device that ``packed_device`` packed."""
+    """Convert a wire form to a device."""
     bus, node, links = sent["locality"]
     locality = DeviceLocality(bus, node, tuple(DeviceLink(*link) for link in links))
     return DeviceAttributes(**{**sent, "locality": locality})

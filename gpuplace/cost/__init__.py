@@ -1,1 +1,1 @@
-"""What a step will cost: its work by shapes, its kernels' times, its copies, its schedule and its memory."""
+"""Predicted cost of a step: work by shapes, kernel times, copies, schedule and memory."""

@@ -1,4 +1,4 @@
-"""Batch sizes: the feeds of a step for another batch, and the largest batch that fits, found by bisection."""
+"""Batch sizes: the feeds of a step for another batch, and a bisection for the largest batch that fits."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from gpuplace.model.subject.step_part import StepPart
 from gpuplace.model.subject.subject import feed_name
 
 MOST = 1 << 20
-"""The largest batch that is tried."""
+"""Largest batch that a search tries."""
 LARGEST = (1 << 31) - 1
-"""The largest batch that there can be: ``tf.shape`` gives 32-bit integers."""
+"""Largest batch that can exist, because ``tf.shape`` returns 32-bit integers."""
 _SHOWN = 6
-"""Feeds that an error lists."""
+"""Number of feeds that an error lists."""
 
 
 def check_batch(batch: int) -> None:
-    """Raise an error for a batch size that no step can have.
+    """Raise an error for an impossible batch size.
 
     Args:
-        batch: examples in a step.
+        batch: examples per step.
 
     Raises:
-        InvalidArgumentError: it is not one of 1 to `LARGEST`.
-        TypeError: it is not a whole number.
+        InvalidArgumentError: The batch is not between 1 and `LARGEST`.
+        TypeError: The batch is not an integer.
     """
     if operator.index(batch) < 1:
         raise InvalidArgumentError.of(f"A batch has at least 1 example; got {batch}", hint="--batch 32")
@@ -44,10 +44,10 @@ def check_batch(batch: int) -> None:
 def batch_feeds(
     feeds: Mapping[Any, Any], batch: int, placeholders: Mapping[str, Sizes] | None = None
 ) -> dict[Any, Any]:
-    """Return the feeds of a step with another batch size.
+    """Return the feeds of a step for another batch size.
 
-    The batch is the first dimension where it is unknown: of the feeds, and of placeholders that are not fed. Where no
-    feed has an unknown first dimension, it is the first dimension that all feeds share.
+    The batch is the first dimension of each feed, and of each placeholder that is not fed, where that dimension is
+    unknown. If no feed has an unknown first dimension, the batch is the first dimension that all feeds share.
 
     >>> batch_feeds({"images": (None, 224, 224, 3), "rate": ()}, 32)
     {'images': (32, 224, 224, 3), 'rate': ()}
@@ -57,34 +57,36 @@ def batch_feeds(
     {'images': (32, 10)}
 
     Args:
-        feeds: tensor, or its name, to a shape, or an array.
-        batch: examples in a step, at least 1.
+        feeds: tensor, or its name, to a shape or an array.
+        batch: examples per step, at least 1.
         placeholders: name to shape of the placeholders that are not fed.
 
     Raises:
-        InvalidArgumentError: no dimension is known to be the batch, a feed is no shape, or as of `check_batch`.
-        TypeError: the batch is not a whole number.
+        InvalidArgumentError: No dimension can be identified as the batch, a feed is not a shape, or the batch is
+            impossible (see `check_batch`).
+        TypeError: The batch is not an integer.
     """
     check_batch(batch)
     shapes = {key: checked_sizes(feed_name(key), value) for key, value in feeds.items()}
     unknown = [key for key, sizes in shapes.items() if sizes and sizes[0] in (None, -1)]
-    is_open = {
+    open_shapes = {
         name: sizes for name, sizes in (placeholders or {}).items() if sizes and sizes[0] in (None, -1)
     }
     firsts = {sizes[0] for sizes in shapes.values() if sizes}
     if unknown:
+        # Keys are compared by identity: a key may be a tensor, for which == builds an op.
         changed = set(map(id, unknown))
     elif len(firsts) == 1:
         changed = {id(key) for key, sizes in shapes.items() if sizes}
-    elif is_open:
+    elif open_shapes:
         changed = set()
     else:
         raise _no_batch(shapes, placeholders or {})
-    found: dict[Any, Any] = {
+    resized: dict[Any, Any] = {
         key: (batch, *(shapes[key] or ())[1:]) if id(key) in changed else value
         for key, value in feeds.items()
     }
-    return {**found, **{name: (batch, *sizes[1:]) for name, sizes in is_open.items() if sizes}}
+    return {**resized, **{name: (batch, *sizes[1:]) for name, sizes in open_shapes.items() if sizes}}
 
 
 def _no_batch(feeds: Mapping[Any, Sizes], placeholders: Mapping[str, Sizes]) -> InvalidArgumentError:
@@ -105,26 +107,26 @@ def _no_batch(feeds: Mapping[Any, Sizes], placeholders: Mapping[str, Sizes]) -> 
 
 
 def open_placeholders(part: StepPart) -> dict[str, Sizes]:
-    """Return name and declared shape of the placeholders of a step that are not fed explicitly.
+    """Return the name and declared shape of each placeholder of a step that is not fed explicitly.
 
     Args:
         part: the step.
     """
     graph = part.graph
     fed = {part.subject.graph.names[node] for node, _ in part.subject.fed}
-    found: dict[str, Sizes] = {}
+    shapes: dict[str, Sizes] = {}
     for node in np.flatnonzero(part.is_fed).tolist():
         if graph.names[node] in fed:
             continue
         sizes = getattr(graph.attrs(node).get("shape"), "sizes", None)
         if not sizes and graph.tensor_info is not None:
             sizes = graph.tensor_info(node, 0).shape
-        found[graph.names[node]] = sizes
-    return found
+        shapes[graph.names[node]] = sizes
+    return shapes
 
 
 def batch_of(feeds: Mapping[Any, tuple[int | None, ...]]) -> int | None:
-    """The batch size: the first size of all that is fed with a shape; None where they differ or nothing has one.
+    """Return the batch size: the first dimension that all fed shapes share, or None if they differ or have none.
 
     >>> batch_of({"images": (64, 224, 224, 3), "labels": (64,), "rate": ()})
     64
@@ -134,7 +136,7 @@ def batch_of(feeds: Mapping[Any, tuple[int | None, ...]]) -> int | None:
 
 
 def largest(fits: Callable[[int], bool | None], start: int = 1, most: int = MOST) -> tuple[int, int | None]:
-    """Return the largest number for which something is known to hold that holds for all smaller ones; 0 for none.
+    """Return the largest number that passes a monotonic test, by doubling and then bisection.
 
     >>> largest(lambda batch: batch <= 77)
     (77, None)
@@ -142,12 +144,12 @@ def largest(fits: Callable[[int], bool | None], start: int = 1, most: int = MOST
     (77, 78)
 
     Args:
-        fits: what holds; None where it is not known.
-        start: where to begin.
-        most: the largest that is tried.
+        fits: test that holds up to some number and fails beyond it; returns None where the answer is unknown.
+        start: number to test first.
+        most: largest number to test.
 
     Returns:
-        The number; and the next one where it is not known whether it holds for that, otherwise None.
+        The largest number known to pass (0 if none is), and the next number if its answer is unknown, otherwise None.
     """
     low, high = 0, max(min(start, most), 1)
     while holds := fits(high):

@@ -1,28 +1,28 @@
-"""TensorFlow's executor as discrete events: when every item of a step starts and ends, and what it waited for last.
+"""Discrete-event simulation of TensorFlow's executor: when each item of a step starts and ends, and what it waits for.
 
-Host and GPU have times of their own. A thread of the executor starts a kernel and goes on; the kernel runs when those
-queued before it on the GPU's compute stream are done. What is cheap to start runs on the thread that made it ready,
-one after the other; what is not goes to the pool. A tensor is copied when it is made, once to each memory where it is
-read. A copy waits for the streams at both of its ends, for its own stream and, in the order in which they could begin,
-for the links that it shares with others; when it is over, what reads it there goes to the pool::
+Host and GPU have separate clocks. A thread of the executor launches a kernel and goes on; the kernel runs once the
+kernels queued before it on the GPU's compute stream are done. A cheap item runs on the thread that made it ready; an
+expensive one goes to the pool. A tensor is copied as soon as it is computed, once to each memory where it is read. A
+copy waits for the streams at both of its ends, for its own stream and, in the order in which copies could begin, for
+the links that it shares with others. When the copy ends, its consumers go to the pool::
 
-    thread 1   |a|b|c| ......                  starts of kernels
-    GPU:0          |  a  |   b   |  c  |       kernels, in the order in which they were started
-    to the host                  |== b ==|     a copy: after b, and after all that was started before it
-    thread 2                             |d|   the pool: d takes b on the CPU
+    thread 1   |a|b|c| ......                  kernel launches
+    GPU:0          |  a  |   b   |  c  |       kernels, in launch order
+    to the host                  |== b ==|     a copy: after b, and after everything launched before it
+    thread 2                             |d|   the pool: d consumes b on the CPU
 
-A kernel of the CPU that is split has the threads of the intra-op pool for itself while they compute, so that no two
-such kernels use the same cores at a time; while they wake up others may. On a cluster each machine has a pool of its
-own, and copies between machines share the interfaces to the network; the threads that run ops are those of all machines
-together.
+A CPU kernel that is split occupies all threads of the intra-op pool while it computes, so two such kernels never
+use the same cores at once; while those threads wake up, other kernels may use the cores. In a cluster each machine
+has its own intra-op pool, and copies between machines share the network interfaces; the inter-op threads of all
+machines are pooled.
 
-All is determined: events at one time are handled in the order in which they were made. The functions are written in the
-part of Python that numba compiles (`gpuplace.numerics.compiled`): estimates run them as they stand, the advisor's
-search compiled, and both give the same bits. In Python a call takes as long as three steps of a loop, so that `run`
-does by itself whatever is done for every item, and calls functions for copies, of which there are fewer.
+The simulation is deterministic: simultaneous events are handled in the order in which they were created. The functions
+use the subset of Python that numba compiles (`gpuplace.numerics.compiled`): estimates run them interpreted, the
+advisor's search runs them compiled, and both return the same bits. In Python a call costs as much as three loop
+iterations, so `run` handles the work of every item inline and calls functions only for copies, which are rarer.
 
 Source: tensorflow/core/common_runtime/executor.cc (ScheduleReady, NodeDone), core/common_runtime/gpu/gpu_util.cc
-(streams of copies), release 1.15.
+(copy streams), release 1.15.
 """
 
 from __future__ import annotations
@@ -37,145 +37,149 @@ from gpuplace.cost.step_graph import NO_STREAM, Clock, Costs, StepGraph, Times, 
 from gpuplace.numerics.compiled.arrays import Wholes
 
 SPIN_SECONDS = 50e-6
-"""For how long a thread of the pool that has nothing left to do looks for more before it sleeps; one does at a time.
+"""How long an idle pool thread spins before it sleeps; one thread spins at a time.
 
-Source: WaitForWork and the loop around it in Eigen's NonBlockingThreadPool.h, 5,000 looks divided by the threads; that
-these take so long is a round figure.
+Source: WaitForWork and the loop around it in Eigen's NonBlockingThreadPool.h: 5,000 iterations divided by the number
+of threads. The duration is a rounded estimate.
 """
 _IS_OVER, _GOES_ON, _BEGINS, _WAKES = range(4)
-"""Events of an item: it is over, the thread that started it goes on, a copy may begin, a thread has woken up for it."""
+"""Events of an item: it ended, its launching thread goes on, a copy may begin, a thread has woken up for it."""
 _UNSENT = -1
-"""In the place of the edge that needs a copy: none does."""
+"""Mark of a slot whose tensor no edge needs copied."""
 
 
 def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, limit: float) -> float:
-    """Runs a step whose devices are settled.
+    """Simulate a step whose nodes have devices.
 
     Args:
-        graph: what is done.
-        costs: what it takes.
-        ways: of copies.
-        clock: written; as `settle` left it.
-        threads: of the inter-op pool.
-        limit: seconds; as soon as the step is longer, the run ends.
+        graph: items and edges of the step.
+        costs: times of the items.
+        ways: routes of the copies.
+        clock: state of the simulation, as `settle` left it; overwritten.
+        threads: number of threads in the inter-op pool.
+        limit: seconds after which the simulation gives up.
 
     Returns:
-        Seconds that the step takes; infinite where that is more than the limit.
+        Seconds that the step takes, or infinity if it takes longer than the limit.
     """
     host_start, host_end, start, end = clock.host_start, clock.host_end, clock.start, clock.end
     host_cause, cause, events = clock.host_cause, clock.cause, clock.events
-    first, after, is_turned, weight, gpu = graph.first, graph.after, graph.is_turned, graph.weight, graph.gpu
-    hosts, kernels, helds, is_expensive = costs.host, costs.kernel, costs.held, costs.is_expensive
+    first, after, weights, gpu = graph.first, graph.after, graph.weight, graph.gpu
+    hosts, kernels, held, is_expensive = costs.host, costs.kernel, costs.held, costs.is_expensive
     device, stream, cost, pending = clock.device, clock.stream, clock.cost, clock.pending
     head, tail, following, free, last = clock.head, clock.tail, clock.following, clock.free, clock.last
     items, wake_up, idle = graph.item_count, costs.wake_up, threads
-    now, current, crossing, turn, finish = costs.begin, -1, -1, 0, 0.0
+    now, current, crossing_edge, sequence, finish = costs.begin, -1, -1, 0, 0.0
     reset(graph, clock, threads)
     while finish <= limit:
+        # The pool's queue comes before the next event: an idle thread takes a ready item as soon as there is one.
         if head[threads] >= 0 and idle > 0 and (wake_up == 0.0 or is_awake(clock, now)):
             idle -= 1
-            line, fetching, what = clock.idle[idle], costs.queue, _GOES_ON
-            head[line] = head[threads]
-            head[threads] = following[head[line]]
-            following[head[line]] = -1
+            thread, queue_time, event = clock.idle[idle], costs.queue, _GOES_ON
+            head[thread] = head[threads]
+            head[threads] = following[head[thread]]
+            following[head[thread]] = -1
         else:
             if wake_up > 0.0:
-                turn = wake(clock, threads, idle, now, wake_up, current, turn)
+                sequence = wake(clock, threads, idle, now, wake_up, current, sequence)
             if not events:
                 return finish
-            now, _, code, line = heappop(events)
-            current, what, fetching = code >> 2, code & 3, 0.0
-            if what == _BEGINS:
-                turn += 3
-                finish = max(finish, begin_copy(graph, ways, clock, current, costs.poll, now, turn))
+            now, _, code, thread = heappop(events)
+            current, event, queue_time = code >> 2, code & 3, 0.0
+            if event == _BEGINS:
+                sequence += 3
+                finish = max(finish, begin_copy(graph, ways, clock, current, costs.poll, now, sequence))
                 continue
-            if what == _WAKES:
+            if event == _WAKES:
                 clock.awake[1] -= 1
                 watch(clock, now, idle)
                 continue
-            if line < 0:
+            if thread < 0:
                 deliver(graph, clock, current - items, threads)
                 continue
-        if what == _IS_OVER:
-            costly, crosses, own = -1, 0, device[current]
+        if event == _IS_OVER:
+            deferred, crossing_count, own = -1, 0, device[current]
             is_gpu = gpu[own] >= 0
-            for at in range(first[current], first[current + 1]):
-                other = after[at]
-                if device[other] != own or (is_gpu and is_turned[at] == 1):
-                    crosses, crossing = crosses + 1, at
+            for edge in range(first[current], first[current + 1]):
+                successor = after[edge]
+                if device[successor] != own or (is_gpu and graph.changes_memory[edge] == 1):
+                    crossing_count, crossing_edge = crossing_count + 1, edge
                     continue
-                left = pending[other] - 1
-                pending[other] = left
+                left = pending[successor] - 1
+                pending[successor] = left
                 if left > 0:
                     continue
-                if is_expensive[cost[other]] == 1:
-                    costly = instead(clock, threads, costly, other)
+                # As ScheduleReady does, keep the last expensive successor for this thread in case nothing else is
+                # ready, and leave all others to the pool.
+                if is_expensive[cost[successor]] == 1:
+                    deferred = instead(clock, threads, deferred, successor)
                     continue
-                following[other] = -1
-                if head[line] < 0:
-                    head[line] = other
+                following[successor] = -1
+                if head[thread] < 0:
+                    head[thread] = successor
                 else:
-                    following[tail[line]] = other
-                tail[line] = other
-            if crosses == 1:
-                costly = send(graph, ways, clock, current, crossing, line, threads, costly)
-            elif crosses > 1:
-                costly = send_all(graph, ways, clock, current, line, threads, costly)
-            if costly >= 0:
-                append(clock, line if head[line] < 0 else threads, costly)
-        item = head[line]
+                    following[tail[thread]] = successor
+                tail[thread] = successor
+            if crossing_count == 1:
+                deferred = send(graph, ways, clock, current, crossing_edge, thread, threads, deferred)
+            elif crossing_count > 1:
+                deferred = send_all(graph, ways, clock, current, thread, threads, deferred)
+            if deferred >= 0:
+                append(clock, thread if head[thread] < 0 else threads, deferred)
+        item = head[thread]
         if item < 0:
-            clock.idle[idle] = line
+            clock.idle[idle] = thread
             idle += 1
             if wake_up > 0.0:
                 watch(clock, now, idle)
             continue
-        head[line] = following[item]
+        head[thread] = following[item]
+        # Two sequence numbers per item: a copy needs one for its begin and one for its thread.
         host_start[item], host_cause[item], cause[item] = now, current, -1
-        turn += 2
+        sequence += 2
         if item >= items:
-            finish = max(finish, start_copy(graph, costs, ways, clock, item, line, now + fetching, turn))
+            over = start_copy(graph, costs, ways, clock, item, thread, now + queue_time, sequence)
+            finish = max(finish, over)
             continue
-        much, at, by = weight[item], cost[item], stream[item]
-        launched = now + fetching + hosts[at] * much
-        seconds = kernels[at] * much
+        weight, cost_row, own_stream = weights[item], cost[item], stream[item]
+        launched = now + queue_time + hosts[cost_row] * weight
+        seconds = kernels[cost_row] * weight
         begin = launched
-        if by >= 0:
+        if own_stream >= 0:
             if seconds > 0.0:
-                if free[by] > begin:
-                    begin, cause[item] = free[by], last[by]
-                free[by], last[by] = begin + seconds, item
+                if free[own_stream] > begin:
+                    begin, cause[item] = free[own_stream], last[own_stream]
+                free[own_stream], last[own_stream] = begin + seconds, item
             over = begin + seconds
             host_end[item] = launched
-            heappush(events, (launched, turn, item << 2, line))
+            heappush(events, (launched, sequence, item << 2, thread))
         else:
-            if helds[at] > 0.0:
-                begin = take_cores(graph, clock, item, begin, helds[at] * much)
+            if held[cost_row] > 0.0:
+                begin = take_cores(graph, clock, item, begin, held[cost_row] * weight)
             over = begin + seconds
             host_end[item] = over
-            heappush(events, (over, turn, item << 2, line))
+            heappush(events, (over, sequence, item << 2, thread))
         start[item], end[item] = begin, over
-        if over > finish:
-            finish = over
+        finish = max(finish, over)
     return float("inf")
 
 
 def reset(graph: StepGraph, clock: Clock, threads: int) -> None:
-    """Puts a clock back to the step's begin.
+    """Reset a clock to the start of the step.
 
     Args:
-        graph: what is done.
-        clock: changed.
-        threads: as of `run`.
+        graph: items and edges of the step.
+        clock: state of the simulation; changed.
+        threads: number of threads in the inter-op pool.
     """
     while clock.events:  # a run that was too long has left some
         heappop(clock.events)
     clock.copies[0], clock.awake[0], clock.awake[1], clock.looks_until[0] = 0, 1, 0, -1.0
     clock.pending[:] = graph.waits
-    for line in range(threads + 1):
-        clock.head[line] = -1
-    for line in range(threads):
-        clock.idle[line] = line
+    for thread in range(threads + 1):
+        clock.head[thread] = -1
+    for thread in range(threads):
+        clock.idle[thread] = thread
     for stream in range(len(clock.free)):
         clock.free[stream] = 0.0
         clock.is_due[stream] = 0
@@ -190,43 +194,43 @@ def reset(graph: StepGraph, clock: Clock, threads: int) -> None:
             append(clock, threads, item)
 
 
-def append(clock: Clock, line: int, item: int) -> None:
-    """Puts an item at the end of what a thread does next, or of what is ready.
+def append(clock: Clock, thread: int, item: int) -> None:
+    """Append an item to the queue of a thread, or to the pool's ready queue.
 
     Args:
-        clock: changed.
-        line: the thread; how many there are, for what is ready.
-        item: which.
+        clock: state of the simulation; changed.
+        thread: the thread; the number of threads stands for the ready queue.
+        item: the item.
     """
     head, following = clock.head, clock.following
     following[item] = -1
-    if head[line] < 0:
-        head[line] = item
+    if head[thread] < 0:
+        head[thread] = item
     else:
-        following[clock.tail[line]] = item
-    clock.tail[line] = item
+        following[clock.tail[thread]] = item
+    clock.tail[thread] = item
 
 
-def instead(clock: Clock, threads: int, costly: int, other: int) -> int:
-    """Leaves to another thread what the thread at hand would have run, as there is something else for it now.
+def instead(clock: Clock, threads: int, deferred: int, other: int) -> int:
+    """Queue a deferred item for other threads, because the current thread has a later item to run.
 
     Args:
-        clock: changed.
-        threads: as of `run`.
-        costly: the item that is left; -1: none.
-        other: what takes its place.
+        clock: state of the simulation; changed.
+        threads: number of threads in the inter-op pool.
+        deferred: the deferred item; -1 if there is none.
+        other: the item that is deferred in its place, which is returned.
     """
-    if costly >= 0:
-        append(clock, threads, costly)
+    if deferred >= 0:
+        append(clock, threads, deferred)
     return other
 
 
 def is_awake(clock: Clock, now: float) -> bool:
-    """Whether one of the idle threads need not be woken up: it has just become idle, or looks for something to do.
+    """Whether an idle thread can take an item without waking up: it has just become idle, or it spins.
 
     Args:
-        clock: changed, if so: the thread has found something.
-        now: the time.
+        clock: state of the simulation; if True, one awake thread fewer is left.
+        now: the time in seconds.
     """
     if clock.awake[0] == 0 and now >= clock.looks_until[0]:
         return False
@@ -237,32 +241,34 @@ def is_awake(clock: Clock, now: float) -> bool:
 
 
 def watch(clock: Clock, now: float, idle: int) -> None:
-    """Has a thread look for something to do, that has woken up or has nothing left to do.
+    """Record that a thread starts to spin, because it has woken up or has run out of items.
 
     Args:
-        clock: changed.
-        now: the time.
-        idle: how many threads have nothing to do, this one included.
+        clock: state of the simulation; changed.
+        now: the time in seconds.
+        idle: number of idle threads, this one included.
     """
     clock.awake[0] = min(clock.awake[0] + 1, idle)
     if clock.looks_until[0] < now:
         clock.looks_until[0] = now + SPIN_SECONDS
 
 
-def wake(clock: Clock, threads: int, idle: int, now: float, wake_up: float, current: int, turn: int) -> int:
-    """Lets idle threads sleep, and begins to wake up as many as there are items that are ready.
+def wake(
+    clock: Clock, threads: int, idle: int, now: float, wake_up: float, current: int, sequence: int
+) -> int:
+    """Put idle threads to sleep, and start to wake up as many as there are ready items.
 
     Args:
-        clock: changed.
-        threads: as of `run`.
-        idle: how many threads have nothing to do.
-        now: the time.
-        wake_up: how long it takes to wake up.
+        clock: state of the simulation; changed.
+        threads: number of threads in the inter-op pool.
+        idle: number of idle threads.
+        now: the time in seconds.
+        wake_up: seconds that a thread takes to wake up.
         current: the item whose event is handled.
-        turn: of the last event.
+        sequence: sequence number of the last event.
 
     Returns:
-        The turn of the last event then.
+        The sequence number of the last event created.
     """
     clock.awake[0] = 0
     item = clock.head[threads]
@@ -271,24 +277,24 @@ def wake(clock: Clock, threads: int, idle: int, now: float, wake_up: float, curr
             break
         if number >= clock.awake[1]:
             clock.awake[1] += 1
-            turn += 1
-            heappush(clock.events, (now + wake_up, turn, current << 2 | _WAKES, -1))
+            sequence += 1
+            heappush(clock.events, (now + wake_up, sequence, current << 2 | _WAKES, -1))
         item = clock.following[item]
-    return turn
+    return sequence
 
 
 def take_cores(graph: StepGraph, clock: Clock, item: int, begin: float, seconds: float) -> float:
-    """Has a kernel of the CPU compute with all threads of the intra-op pool, after those that do.
+    """Reserve all threads of the intra-op pool for a CPU kernel, after the kernels that hold them.
 
     Args:
-        graph: what is done.
-        clock: changed.
-        item: whose kernel it is.
-        begin: when it is started.
-        seconds: how long it needs them.
+        graph: items and edges of the step.
+        clock: state of the simulation; changed.
+        item: the item of the kernel.
+        begin: time at which the kernel is started, in seconds.
+        seconds: how long it holds the threads.
 
     Returns:
-        When it begins.
+        The time at which it begins.
     """
     pool = graph.pool[clock.device[item]]
     if clock.pool_free[pool] > begin:
@@ -298,61 +304,65 @@ def take_cores(graph: StepGraph, clock: Clock, item: int, begin: float, seconds:
 
 
 def send(
-    graph: StepGraph, ways: Ways, clock: Clock, item: int, edge: int, line: int, threads: int, costly: int
+    graph: StepGraph, ways: Ways, clock: Clock, item: int, edge: int, thread: int, threads: int, deferred: int
 ) -> int:
-    """Makes a copy of what an item has made.
+    """Create a copy of an output of an item.
 
     Args:
-        graph: what is done.
-        ways: of copies.
-        clock: changed.
-        item: which.
-        edge: the edge, or one of those, that needs it.
-        line: the thread that the item ran on, which starts what a GPU sends.
-        threads: as of `run`.
-        costly: what that thread has made ready, and would best leave to another; -1: nothing.
+        graph: items and edges of the step.
+        ways: routes of the copies.
+        clock: state of the simulation; changed.
+        item: the item whose output is copied.
+        edge: an edge that needs the copy.
+        thread: the thread that ran the item; it also starts copies from a GPU.
+        threads: number of threads in the inter-op pool.
+        deferred: the deferred item of that thread (see `instead`); -1 if there is none.
 
     Returns:
-        The same then.
+        The deferred item afterwards.
     """
-    node, own, there = graph.node[item], clock.device[item], clock.device[graph.after[edge]]
+    node, own, receiver = graph.node[item], clock.device[item], clock.device[graph.after[edge]]
     tensor, to_host, is_gpu = graph.tensor[edge], graph.reads_in_host[edge], graph.gpu[own] >= 0
     is_signal = tensor == graph.first_tensor[node]
-    if there != own and (is_signal or graph.gpu[there] < 0):
+    if receiver != own and (is_signal or graph.gpu[receiver] < 0):
         to_host = 1
     is_in_gpu = is_gpu and (is_signal or graph.is_made_in_host[tensor] == 0)
     source = graph.memory[own] if is_in_gpu else graph.host_memory[own]
-    target = graph.host_memory[there] if to_host == 1 else graph.memory[there]
+    target = graph.host_memory[receiver] if to_host == 1 else graph.memory[receiver]
     copy = clock.copies[0]
     clock.copies[0] = copy + 1
     clock.source[copy], clock.carried[copy], clock.only_edge[copy] = item, tensor, edge
-    clock.receiver[copy], clock.to_host[copy] = there, to_host
+    clock.receiver[copy], clock.to_host[copy] = receiver, to_host
     clock.way[copy] = ways.number[(source * graph.memory_count + target) * 2 + graph.is_fed[node]]
     if is_gpu:
-        append(clock, line, graph.item_count + copy)
-        return costly
-    return instead(clock, threads, costly, graph.item_count + copy)
+        append(clock, thread, graph.item_count + copy)
+        return deferred
+    return instead(clock, threads, deferred, graph.item_count + copy)
 
 
 def send_all(
-    graph: StepGraph, ways: Ways, clock: Clock, item: int, line: int, threads: int, costly: int
+    graph: StepGraph, ways: Ways, clock: Clock, item: int, thread: int, threads: int, deferred: int
 ) -> int:
-    """Makes the copies of what an item has made, in the order of outputs, devices and memories.
+    """Create the copies of all outputs of an item, in the order of outputs, devices and memories.
 
     Args:
-        graph, ways, clock, item, line, threads, costly: as of `send`.
+        graph, ways, clock, item, thread, threads, deferred: as in `send`.
+
+    Returns:
+        The deferred item afterwards.
     """
     node, own, devices, is_sent = graph.node[item], clock.device[item], graph.device_count, clock.is_sent
     signal, is_gpu, gpu, device = graph.first_tensor[node], graph.gpu[own] >= 0, graph.gpu, clock.device
     low, high = len(is_sent), -1
     for edge in range(graph.first[item], graph.first[item + 1]):
-        there, to_host, tensor = device[graph.after[edge]], graph.reads_in_host[edge], graph.tensor[edge]
-        if there != own:
-            if tensor == signal or gpu[there] < 0:
+        receiver, to_host, tensor = device[graph.after[edge]], graph.reads_in_host[edge], graph.tensor[edge]
+        if receiver != own:
+            if tensor == signal or gpu[receiver] < 0:
                 to_host = 1
-        elif not is_gpu or graph.is_turned[edge] == 0:
+        elif not is_gpu or graph.changes_memory[edge] == 0:
             continue
-        slot = ((tensor - signal) * devices + there) * 2 + to_host
+        slot = ((tensor - signal) * devices + receiver) * 2 + to_host
+        # A slot that one edge needs holds that edge; one that several need holds -2 - edge, so `deliver` scans all.
         is_sent[slot] = edge if is_sent[slot] == _UNSENT else -2 - edge
         low, high = min(low, slot), max(high, slot)
     for slot in range(low, high + 1):
@@ -360,29 +370,36 @@ def send_all(
         if mark != _UNSENT:
             is_sent[slot] = _UNSENT
             edge = mark if mark >= 0 else -2 - mark
-            costly = send(graph, ways, clock, item, edge, line, threads, costly)
+            deferred = send(graph, ways, clock, item, edge, thread, threads, deferred)
             if mark < 0:
                 clock.only_edge[clock.copies[0] - 1] = -1
-    return costly
+    return deferred
 
 
 def start_copy(
-    graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, item: int, line: int, now: float, turn: int
+    graph: StepGraph,
+    costs: Costs,
+    ways: Ways,
+    clock: Clock,
+    item: int,
+    thread: int,
+    now: float,
+    sequence: int,
 ) -> float:
-    """Has a thread start a copy, which is queued.
+    """Start a copy on a thread, and queue it on its stream.
 
     Args:
-        graph: what is done.
-        costs: what it takes.
-        ways: of copies.
-        clock: changed.
+        graph: items and edges of the step.
+        costs: times of the items.
+        ways: routes of the copies.
+        clock: state of the simulation; changed.
         item: the copy.
-        line: the thread.
-        now: when it begins to.
-        turn: of its events; the one before is free too.
+        thread: the thread.
+        now: time at which the thread begins to start it.
+        sequence: sequence number of its event; the number before it is free too.
 
     Returns:
-        When it has started it.
+        The time at which the thread has started it.
     """
     copy, events = item - graph.item_count, clock.events
     launched = now + costs.copy * graph.weight[clock.source[copy]]
@@ -391,7 +408,7 @@ def start_copy(
     stream = ways.stream[way]
     if stream == NO_STREAM:
         clock.start[item], clock.end[item] = launched, launched
-        heappush(events, (launched, turn - 1, item << 2, -1))
+        heappush(events, (launched, sequence - 1, item << 2, -1))
     else:
         free, last, begin, waited = clock.free, clock.last, launched, -1
         gpu = ways.source[way]
@@ -400,6 +417,7 @@ def start_copy(
         gpu = ways.target[way]
         if gpu >= 0 and free[gpu] > begin:
             begin, waited = free[gpu], last[gpu]
+        # Another copy of this stream has yet to begin, so that this one's begin is not known before.
         if stream >= 0 and clock.is_due[stream] == 1:
             clock.start[item] = begin  # as long as it is queued: when it could begin
             clock.following[item] = -1
@@ -413,31 +431,31 @@ def start_copy(
                 clock.is_due[stream] = 1
                 if free[stream] > begin:
                     begin, waited = free[stream], last[stream]
-            heappush(events, (begin, turn - 1, item << 2 | _BEGINS, -1))
+            heappush(events, (begin, sequence - 1, item << 2 | _BEGINS, -1))
         clock.cause[item] = waited
         if ways.blocks[way] == 1:
-            clock.kept[copy] = line
+            clock.kept[copy] = thread
             return launched
-    heappush(events, (launched, turn, item << 2 | _GOES_ON, line))
+    heappush(events, (launched, sequence, item << 2 | _GOES_ON, thread))
     return launched
 
 
 def begin_copy(
-    graph: StepGraph, ways: Ways, clock: Clock, item: int, poll: float, now: float, turn: int
+    graph: StepGraph, ways: Ways, clock: Clock, item: int, poll: float, now: float, sequence: int
 ) -> float:
-    """Has a copy go over its links, and the next one of its stream begin after it.
+    """Transfer a copy over its links, and let the next copy of its stream begin afterwards.
 
     Args:
-        graph: what is done.
-        ways: of copies.
-        clock: changed.
+        graph: items and edges of the step.
+        ways: routes of the copies.
+        clock: state of the simulation; changed.
         item: the copy.
-        poll: how long after its end its receiver hears of it.
-        now: when it may begin.
-        turn: of the last of its three events.
+        poll: seconds from its end until its receiver notices.
+        now: time at which it may begin.
+        sequence: last of its three sequence numbers.
 
     Returns:
-        When it is over.
+        The time at which it ends.
     """
     copy, events, link, rate = item - graph.item_count, clock.events, ways.link, ways.rate
     way = clock.way[copy]
@@ -446,15 +464,16 @@ def begin_copy(
     begin, links = now, range(ways.first_link[way], ways.first_link[way + 1])
     for at in links:
         if link_free[link[at]] > begin:
+            # A fast link is free again before the copy ends: it is occupied only at its own rate.
             begin, cause[item] = link_free[link[at]], link_last[link[at]]
     over = begin + ways.latency[way] + nbytes / ways.bandwidth[way]
     for at in links:
         link_free[link[at]], link_last[link[at]] = begin + nbytes / rate[at], item
     clock.start[item], clock.end[item] = begin, over
-    heappush(events, (over + poll, turn - 2, item << 2, -1))
+    heappush(events, (over + poll, sequence - 2, item << 2, -1))
     if ways.blocks[way] == 1:
         clock.host_end[item] = over
-        heappush(events, (over, turn - 1, item << 2 | _GOES_ON, clock.kept[copy]))
+        heappush(events, (over, sequence - 1, item << 2 | _GOES_ON, clock.kept[copy]))
     stream = ways.stream[way]
     if stream >= 0:
         clock.free[stream], clock.last[stream] = over, item
@@ -464,20 +483,20 @@ def begin_copy(
             ready_at = clock.start[other]
             if over >= ready_at:
                 ready_at, cause[other] = over, item
-            heappush(events, (ready_at, turn, other << 2 | _BEGINS, -1))
+            heappush(events, (ready_at, sequence, other << 2 | _BEGINS, -1))
         else:
             clock.is_due[stream] = 0
     return float(over)
 
 
 def deliver(graph: StepGraph, clock: Clock, copy: int, threads: int) -> None:
-    """Makes ready what only waited for a copy.
+    """Make the items ready that waited only for a copy.
 
     Args:
-        graph: what is done.
-        clock: changed.
-        copy: number of the copy, which is over.
-        threads: as of `run`.
+        graph: items and edges of the step.
+        clock: state of the simulation; changed.
+        copy: number of the copy, which has ended.
+        threads: number of threads in the inter-op pool.
     """
     device, tensors, pending, after = clock.device, graph.tensor, clock.pending, graph.after
     only = clock.only_edge[copy]
@@ -491,73 +510,74 @@ def deliver(graph: StepGraph, clock: Clock, copy: int, threads: int) -> None:
     for at in range(graph.first[source], graph.first[source + 1]):
         if tensors[at] != tensor:
             continue
-        other = after[at]
-        if device[other] == receiver and (is_any or graph.reads_in_host[at] == clock.to_host[copy]):
-            pending[other] -= 1
-            if pending[other] == 0:
-                append(clock, threads, other)
+        consumer = after[at]
+        if device[consumer] == receiver and (is_any or graph.reads_in_host[at] == clock.to_host[copy]):
+            pending[consumer] -= 1
+            if pending[consumer] == 0:
+                append(clock, threads, consumer)
 
 
 def path_back(clock: Clock, items: int, count: int, on_path: Wholes, on_host: Wholes) -> int:
-    """What a step waited for, from its end back to its begin.
+    """Trace the critical path of a step from its end back to its begin.
 
     Args:
-        clock: after a run, or its times and streams.
-        items: how many items there are, without copies.
-        count: how many with them.
-        on_path: ``[2 * count]``; written: items.
-        on_host: the same; written: 1 for the thread that starts an item, 0 for its kernel or copy.
+        clock: state of the simulation after a run, or its times and streams.
+        items: number of items without copies.
+        count: number of items with copies.
+        on_path: ``[2 * count]`` receives the items of the path.
+        on_host: ``[2 * count]`` receives 1 for the thread that starts an item, 0 for its kernel or copy.
 
     Returns:
-        How many there are on the path.
+        The length of the path.
     """
     item, latest = -1, -1.0
-    for one in range(count):
-        over = max(clock.end[one], clock.host_end[one])
-        if over >= latest and clock.host_start[one] >= 0.0:
-            item, latest = one, over
+    for candidate in range(count):
+        over = max(clock.end[candidate], clock.host_end[candidate])
+        if over >= latest and clock.host_start[candidate] >= 0.0:
+            item, latest = candidate, over
     is_start = item >= 0 and clock.host_end[item] > clock.end[item]
-    found = 0
+    length = 0
     while item >= 0:
         if not is_start:
-            on_path[found], on_host[found] = item, 0
-            found += 1
+            on_path[length], on_host[length] = item, 0
+            length += 1
             if clock.cause[item] >= 0:
                 item = clock.cause[item]
                 continue
-        on_path[found], on_host[found] = item, 1
-        found += 1
+        on_path[length], on_host[length] = item, 1
+        length += 1
+        # The thread waited for a launch, not for its kernel, if it started this item when the launch ended.
         before = clock.host_cause[item]
         is_start = before >= 0 and (before >= items or clock.stream[before] >= 0)
         is_start = is_start and abs(clock.host_end[before] - clock.host_start[item]) < 1e-12
         item = before
-    return found
+    return length
 
 
 def path(
     times: Times, host: np.ndarray, stream: np.ndarray, items: int
 ) -> list[tuple[int, bool, float, float]]:
-    """What a step waited for, in order of time.
+    """Return the critical path of a step, in order of time.
 
     Args:
-        times: of the step.
-        host: [items and copies] seconds of the thread that starts each.
-        stream: [items] of kernels of GPUs; -1 for those of the CPU.
-        items: how many items there are, without copies.
+        times: times of the step.
+        host: ``[items and copies]`` seconds of the thread that starts each.
+        stream: ``[items]`` streams of GPU kernels; -1 for CPU kernels.
+        items: number of items without copies.
 
     Returns:
-        Item, whether it is the thread that starts it (else its kernel or copy), begin and end in seconds; what is
-        between an end and the next begin nobody used.
+        For each segment: the item, whether the segment is the thread that starts it (otherwise its kernel or copy), and
+        its begin and end in seconds. Gaps between segments are time in which nothing on the path ran.
     """
     count = len(times.end)
     on_path, on_host = [0] * (2 * count), [0] * (2 * count)
     ran: Any = SimpleNamespace(**times._asdict(), stream=stream.tolist())
     length = path_back(ran, items, count, on_path, on_host)
-    found = []
+    segments = []
     for item, is_start in zip(on_path[:length][::-1], on_host[:length][::-1], strict=True):
         if is_start:
             begin = times.host_start[item]
-            found.append((item, True, begin, begin + float(host[item])))
+            segments.append((item, True, begin, begin + float(host[item])))
         else:
-            found.append((item, False, times.start[item], times.end[item]))
-    return found
+            segments.append((item, False, times.start[item], times.end[item]))
+    return segments

@@ -1,4 +1,4 @@
-"""A predicted step beside a measured one: op type by op type, the nodes that are furthest off, and the copies."""
+"""Comparison of a predicted step with a measured one: by op type, by node (largest error first) and by copy."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from gpuplace.runtime.plan.schedule.transfers import source_name
 from gpuplace.typing import DataFrame
 
 _TRACED = re.compile(r"^/host:|/stream:|/memcpy$|/sync$")
-"""Lists in which TensorFlow's tracers repeat what the devices' lists hold."""
+"""Lists in which TensorFlow's tracers repeat entries of the devices' own lists."""
 _SENT = re.compile(r"edge_\d+_(\S+) from (\S+) to (\S+)$")
-"""End of the label of a ``RecvTensor``."""
+"""End of the label of a ``RecvTensor`` entry."""
 _MOVED = re.compile(r"(.+) = _(?:Host)?(Send|Recv)\(\S+ @(\S+)\)$")
 _MOST_SHOWN = 12
 
 
 class ComparedOp(NamedTuple):
-    """What all nodes of an op type took on a kind of device."""
+    """Predicted and measured time of all nodes of one op type on one device type."""
 
     op: str
     """Op type."""
     device_type: str
     """``"CPU"`` or ``"GPU"``."""
     nodes: int
-    """Nodes that were measured and predicted."""
+    """Number of nodes that were both measured and predicted."""
     predicted: float
     """Seconds."""
     measured: float
     """Seconds."""
     off: float
-    """Predicted less measured, as a part of the measured time."""
+    """Relative error: predicted minus measured, divided by measured."""
 
 
 class ComparedNode(NamedTuple):
-    """What a node took."""
+    """Predicted and measured time of a node."""
 
     node: str
-    """Its name."""
+    """Node name."""
     op: str
     """Op type."""
     device: str
-    """Full name."""
+    """Full device name."""
     predicted: float
     """Seconds."""
     measured: float
@@ -53,14 +53,14 @@ class ComparedNode(NamedTuple):
 
 
 class ComparedCopy(NamedTuple):
-    """What the copies of a node's tensors took, from one device to another, or from one task to another."""
+    """Predicted and measured time of the copies of a node's outputs between two devices, or between two tasks."""
 
     tensor: str
-    """The node; ``^node`` for the signal that it is done."""
+    """The node; ``^node`` for a control signal."""
     source: str
-    """Full name of the device, or of the task, that they come from."""
+    """Full name of the sending device or task."""
     target: str
-    """The same of where they go to."""
+    """Full name of the receiving device or task."""
     bytes: float
     """Bytes, as predicted."""
     predicted: float
@@ -71,36 +71,36 @@ class ComparedCopy(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A predicted step beside a measured one."""
+    """A predicted step compared with a measured one."""
 
     ops: tuple[ComparedOp, ...]
-    """By op type, the largest difference first."""
+    """Rows by op type, largest difference first."""
     nodes: tuple[ComparedNode, ...]
-    """By node, the largest difference first."""
+    """Rows by node, largest difference first."""
     predicted: float
-    """Seconds of the whole step."""
+    """Predicted seconds of the whole step."""
     measured: float
-    """The same as it was measured: from the begin of its first node to the end of its last."""
+    """Measured seconds of the whole step, from the start of its first node to the end of its last."""
     only_measured: tuple[str, ...] = field(default=())
-    """Nodes that were measured and are not in the estimate: of another step, or made by the runtime."""
+    """Measured nodes that the estimate lacks: nodes of another step, or added by the runtime."""
     only_predicted: tuple[str, ...] = field(default=())
-    """Nodes that were predicted and not measured: folded, or not traced."""
+    """Predicted nodes that were not measured: folded, or not traced."""
     copies: tuple[ComparedCopy, ...] = field(default=())
-    """By copy, those with the most bytes first; those that were measured and predicted."""
+    """Copies that were both measured and predicted, most bytes first."""
 
     @property
     def off(self) -> float:
-        """How far the whole step is off: predicted less measured, as a part of the measured time."""
+        """Relative error of the whole step: predicted minus measured, divided by measured."""
         return self.predicted / self.measured - 1.0 if self.measured else 0.0
 
     def frame(self, table: str = "ops") -> DataFrame:
-        """The comparison as a ``DataFrame``.
+        """Return the comparison as a ``DataFrame``.
 
         Args:
             table: ``"ops"``, ``"nodes"`` or ``"copies"``.
 
         Raises:
-            ValueError: there is no such table.
+            ValueError: There is no such table.
         """
         comparison_frame = above("gpuplace.jupyter.frames.estimate_frames", "comparison_frame")
 
@@ -129,9 +129,9 @@ class Comparison:
         if len(self.copies) > _MOST_SHOWN:
             lines.append(f"and {len(self.copies) - _MOST_SHOWN} more copies")
         if self.only_measured:
-            lines.append(f"{len(self.only_measured)} nodes were measured and not predicted")
+            lines.append(f"{len(self.only_measured)} nodes were measured but not predicted")
         if self.only_predicted:
-            lines.append(f"{len(self.only_predicted)} nodes were predicted and not measured")
+            lines.append(f"{len(self.only_predicted)} nodes were predicted but not measured")
         return "\n".join(lines)
 
     @with_safe_text
@@ -140,34 +140,36 @@ class Comparison:
 
 
 def compare(step: Any, run_metadata: Any) -> Comparison:
-    """Puts an estimate beside what was measured; what one kernel computed counts for the first of its nodes.
+    """Compare an estimate with a measured step; a fused kernel counts for the first of its nodes.
 
     Args:
-        step: the estimate.
+        step: the `StepEstimate`.
         run_metadata: ``RunMetadata`` or ``StepStats``.
 
     Raises:
-        TypeError: it is neither.
-        ValueError: nothing of the graph was measured.
+        TypeError: The argument is neither.
+        ValueError: No node of the graph was measured.
     """
     stats = getattr(run_metadata, "step_stats", run_metadata)
     devices = getattr(stats, "dev_stats", None)
     if devices is None:
-        raise TypeError(f"run_metadata is a RunMetadata or a StepStats, not {type(run_metadata).__name__}")
+        raise TypeError(
+            f"run_metadata must be a RunMetadata or a StepStats, not {type(run_metadata).__name__}"
+        )
     rows = {row.name: row for row in step.rows("nodes")}
     names = step.part.graph.names
-    joined = {names[node]: names[by] for node, by in enumerate(step.flow.computed_by.tolist()) if by >= 0}
+    fused_into = {names[node]: names[by] for node, by in enumerate(step.flow.computed_by.tolist()) if by >= 0}
     measured: dict[str, float] = {}
     kernels: dict[str, float] = {}
-    other: dict[str, None] = {}
-    moved = _Copies()
+    unpredicted: dict[str, None] = {}
+    copies = _Copies()
     begin, end = float("inf"), 0.0
     for device in devices:
         is_stream = "/stream:" in device.device
         if _TRACED.search(device.device) and not is_stream:
             continue
         for node in device.node_stats:
-            if moved.note(device.device, node):
+            if copies.note(device.device, node):
                 continue
             seconds = (node.all_end_rel_nanos / 1e9) or (node.all_end_rel_micros / 1e6)
             start = (node.all_start_nanos / 1e9) or (node.all_start_micros / 1e6)
@@ -179,29 +181,31 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
                 if name in rows and "MEMCPY" not in node.node_name:
                     kernels[name] = kernels.get(name, 0.0) + seconds
             elif name in rows:
-                if name in joined and not has_run(node, rows[name].op):
-                    name = joined[name]
+                if name in fused_into and not has_run(node, rows[name].op):
+                    name = fused_into[name]
                 measured[name] = measured.get(name, 0.0) + seconds
             elif name not in ("_SOURCE", "_SINK") and source_name(name) is None:
-                other[name] = None
+                unpredicted[name] = None
     measured |= {name: max(seconds, measured.get(name, 0.0)) for name, seconds in kernels.items()}
     if not measured:
         raise ValueError(
-            "The step_stats hold none of this step's nodes: was trace_level FULL_TRACE, and is it this graph?"
+            "The step_stats contain none of this step's nodes. Trace with FULL_TRACE, and pass the graph that ran."
         )
     sums: dict[tuple[str, str], list[float]] = {}
     nodes = []
     for name, seconds in measured.items():
         row = rows[name]
         nodes.append(ComparedNode(name, row.op, row.device, row.time, seconds))
-        kind = "GPU" if "GPU" in row.device else "CPU"
-        found = sums.setdefault((row.op, kind), [0, 0.0, 0.0])
-        found[0] += 1
-        found[1] += row.time
-        found[2] += seconds
+        device_type = "GPU" if "GPU" in row.device else "CPU"
+        row_sums = sums.setdefault((row.op, device_type), [0, 0.0, 0.0])
+        row_sums[0] += 1
+        row_sums[1] += row.time
+        row_sums[2] += seconds
     ops = [
-        ComparedOp(op, kind, int(count), predicted, seconds, predicted / seconds - 1.0 if seconds else 0.0)
-        for (op, kind), (count, predicted, seconds) in sums.items()
+        ComparedOp(
+            op, device_type, int(count), predicted, seconds, predicted / seconds - 1.0 if seconds else 0.0
+        )
+        for (op, device_type), (count, predicted, seconds) in sums.items()
     ]
     ops.sort(key=lambda row: (-abs(row.predicted - row.measured), row.op, row.device_type))
     nodes.sort(key=lambda row: (-abs(row.predicted - row.measured), row.node))
@@ -210,40 +214,40 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
         tuple(nodes),
         step.step_time,
         end - begin,
-        tuple(other),
-        tuple(name for name in rows if name not in measured and joined.get(name) not in measured),
-        moved.beside(step.copies),
+        tuple(unpredicted),
+        tuple(name for name in rows if name not in measured and fused_into.get(name) not in measured),
+        copies.beside(step.copies),
     )
 
 
 class _Copies:
-    """Copies that were measured."""
+    """Measured copies of a step."""
 
     def __init__(self) -> None:
         self._seconds: dict[tuple[str, str, str, bool], float] = {}
         """By node, source and target (devices of one task, or two tasks), and whether they hold bytes."""
 
     def note(self, device: str, stats: Any) -> bool:
-        """Notes an entry of a device's list, if it is of a copy; returns whether it is."""
+        """Record an entry of a device's list if it belongs to a copy; return whether it does."""
         seconds = (stats.all_end_rel_nanos / 1e9) or (stats.all_end_rel_micros / 1e6)
         has_bytes = any(
             output.tensor_description.allocation_description.requested_bytes for output in stats.output
         )
-        is_sent = stats.node_name == "RecvTensor"
-        found = _SENT.search(stats.timeline_label) if is_sent else _MOVED.match(stats.timeline_label)
-        if found is None:
-            return is_sent
-        node, source, target = found[1], _task(found[2]), _task(found[3])
-        if not is_sent:
-            node, source, target = source_name(found[1]) if found[2] == "Recv" else None, found[3], device
-        if node is not None and (is_sent or _task(source) == _task(target)):
+        is_remote = stats.node_name == "RecvTensor"
+        label = _SENT.search(stats.timeline_label) if is_remote else _MOVED.match(stats.timeline_label)
+        if label is None:
+            return is_remote
+        node, source, target = label[1], _task(label[2]), _task(label[3])
+        if not is_remote:
+            node, source, target = source_name(label[1]) if label[2] == "Recv" else None, label[3], device
+        if node is not None and (is_remote or _task(source) == _task(target)):
             key = node, source, target, has_bytes
             self._seconds[key] = self._seconds.get(key, 0.0) + seconds
         return True
 
     def beside(self, copies: Sequence[Any]) -> tuple[ComparedCopy, ...]:
-        """The copies that were measured and predicted."""
-        found: dict[tuple[str, str, str], list[float]] = {}
+        """Return the copies that were both measured and predicted."""
+        by_route: dict[tuple[str, str, str], list[float]] = {}
         for copy in copies:
             node = copy.tensor.removeprefix("^").partition(":")[0]
             source, target = copy.source, copy.target
@@ -251,10 +255,12 @@ class _Copies:
                 source, target = _task(source), _task(target)
             measured = self._seconds.get((node, source, target, not copy.tensor.startswith("^")))
             if measured is not None:
-                sums = found.setdefault((copy.tensor.partition(":")[0], source, target), [0.0, 0.0, measured])
+                sums = by_route.setdefault(
+                    (copy.tensor.partition(":")[0], source, target), [0.0, 0.0, measured]
+                )
                 sums[0] += copy.bytes
                 sums[1] += copy.time
-        rows = [ComparedCopy(*key, *sums) for key, sums in found.items()]
+        rows = [ComparedCopy(*key, *sums) for key, sums in by_route.items()]
         return tuple(sorted(rows, key=lambda row: (-row.bytes, row.tensor, row.source, row.target)))
 
 

@@ -1,15 +1,15 @@
-"""What times the work of nodes: on the GPUs of the catalogue, and on the CPU at hand.
+"""Cost model: the time of each node's work, on the GPUs of the catalogue and on the local CPU.
 
-A model starts from what comes with the package (``kernel_times`` for GPUs, round figures for a CPU) or from what
-``gpuplace calibrate`` found on this machine. Fitting it to measured steps adds to that what they show: lines of the
-CPU and measured kernels of every type of op, a factor for every type of op on every GPU, and what the host takes to
-start a node::
+A model starts from the package's figures (``kernel_times`` for GPUs, rounded figures for a CPU), or from what
+``gpuplace calibrate`` measured on this machine. Fitting it to measured steps adds what they show: a line for each class
+of CPU kernels, measured kernels for each op type, a factor for each op type on each GPU, and the host's time to start a
+node::
 
     seconds on the CPU = line of the class(work) * factor of measured kernels of the op type near the work
     seconds on a GPU   = base(work, GPU) * factor(GPU, op type)
 
-A factor is the median of measured over predicted times, drawn towards 1 where few kernels were measured. Nothing in the
-package is fitted to times of whole steps: GPUs rest on single library calls, the CPU on single kernels.
+A factor is the median of measured over predicted times, shrunk towards 1 where few kernels were measured. Nothing in
+the package is fitted to whole steps: GPU times rest on single library calls, CPU times on single kernels.
 
 >>> from gpuplace.device.gpu_models import find_model
 >>> work = Work("float32", flops=2.0 * 4096**3, bytes_read=2.0 * 4 * 4096**2, bytes_written=4.0 * 4096**2)
@@ -54,20 +54,20 @@ from gpuplace.typing import GraphLike
 from gpuplace.writing import write_file
 
 ENVIRONMENT_VARIABLE = "GPUPLACE_COST_MODEL"
-"""Environment variable with the file that ``CostModel()`` starts from; empty: it starts from the package alone."""
+"""Environment variable that names the file ``CostModel()`` starts from; if empty, only the package's figures count."""
 
 SPLIT_SECONDS = 20e-6
-"""Kernels of the CPU that take longer are split among the threads of the intra-op pool, where nothing was measured."""
+"""CPU kernels above this time are split among the threads of the intra-op pool, unless measurements say otherwise."""
 _FORMAT = "gpuplace.CostModel"
 _VERSION = 7
 _DOUBTS = 2.0
-"""Kernels that must be measured for a factor to count for half."""
+"""Number of measured kernels at which a factor gets half of its weight."""
 _FURTHEST = math.log(20.0)
 _CACHE_SIZE = 200_000
 
 
 def calibrated_path() -> Path:
-    """Where ``gpuplace calibrate`` writes: below ``XDG_CONFIG_HOME``, or what ``GPUPLACE_COST_MODEL`` names."""
+    """Return the file that ``gpuplace calibrate`` writes: in ``GPUPLACE_COST_MODEL``, or below ``XDG_CONFIG_HOME``."""
     named = os.environ.get(ENVIRONMENT_VARIABLE)
     if named:
         return Path(named)
@@ -77,49 +77,49 @@ def calibrated_path() -> Path:
 
 @dataclass(frozen=True)
 class _Figures:
-    """All that a saved model holds."""
+    """All figures of a saved model."""
 
     library: str | None = None
     lines: Mapping[str, Line] = field(default_factory=lambda: dict(DEFAULT_LINES))
     near: Mapping[str, NearKernels] = field(default_factory=dict)
-    """Type of op -> its measured kernels on the CPU."""
+    """Op type to its measured kernels on the CPU."""
     factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Name of a GPU -> type of op -> what its kernels' times there are multiplied by."""
+    """GPU name to op type to the factor of its kernel times."""
     executor_seconds: float = 3e-6
-    """What a thread of the executor takes for a node, beside its kernel."""
+    """Seconds of an executor thread for a node, in addition to its kernel."""
     idle_seconds: float = 3e-6
-    """As ``executor_seconds``, of a node that has no kernel."""
+    """The same for a node without a kernel."""
     wake_up_seconds: float = 0.0
-    """What an idle thread of the pool takes to wake up for a node."""
+    """Seconds that an idle thread of the pool takes to wake up for a node."""
     queue_seconds: float = 0.0
-    """What a thread takes to fetch a node from the pool's queue."""
+    """Seconds that a thread takes to fetch a node from the pool's queue."""
     launch_seconds: float = 5e-6
     call_seconds: float = 0.0
     feeding_seconds: float = 0.0
-    """What a call of ``Session.run`` takes longer that feeds anything."""
+    """Additional seconds of a ``Session.run`` call that feeds anything."""
     feed_seconds: float = 0.0
     in_a_line: bool = False
-    """Whether steps without a GPU run in one thread, one node after the other, as gpuplace's own do."""
-    source: str = "what comes with gpuplace; not calibrated on this machine"
+    """Whether steps without a GPU run in one thread, one node after another, as gpuplace's own do."""
+    source: str = "gpuplace's built-in figures; not calibrated on this machine"
 
 
 _SECONDS = [name for name in _Figures.__annotations__ if name.endswith("_seconds")]
 
 
 class CostModel:
-    """Seconds of kernels, and of the host that starts them.
+    """Predicted seconds of kernels, and of the host that starts them.
 
-    ``CostModel()`` is what ``gpuplace calibrate`` saved, or, where nothing was saved, what comes with the package.
+    ``CostModel()`` loads what ``gpuplace calibrate`` saved; without a saved calibration it uses the package's figures.
     """
 
     def __init__(self, library: str | None = None) -> None:
-        """Makes a model.
+        """Load the calibrated model, or the package's figures.
 
         Args:
-            library: release of CUDA on the GPUs, such as ``"10.0"``; None: that of each GPU's time.
+            library: CUDA release of the GPU libraries, such as ``"10.0"``; None for the release of each GPU's time.
 
         Raises:
-            InvalidArgumentError: no such release is known, or the saved calibration is damaged.
+            InvalidArgumentError: The release is unknown, or the saved calibration is damaged.
         """
         check_library(library)
         figures = _calibrated()
@@ -138,26 +138,26 @@ class CostModel:
 
     @classmethod
     def uncalibrated(cls) -> Self:
-        """What comes with the package, whatever was calibrated."""
+        """Return the model of the package's figures, ignoring any calibration."""
         return cls._of(_Figures())
 
     @property
     def source(self) -> str:
-        """In words: what the model rests on."""
+        """Description of the figures that the model is based on."""
         return self._figures.source
 
     @property
     def library(self) -> str | None:
-        """Release of CUDA on the GPUs; None: that of each GPU's time."""
+        """CUDA release of the GPU libraries; None for the release of each GPU's time."""
         return self._figures.library
 
     def without_host_times(self) -> Self:
-        """Return the same model for a host that starts nodes in no time, as if a step's kernels were one."""
+        """Return the same model with a host that starts nodes in no time."""
         free: dict[str, Any] = dict.fromkeys(_SECONDS, 0.0)
         return self._of(replace(self._figures, **free))
 
     def is_same(self, other: CostModel) -> bool:
-        """Whether both rest on the same figures.
+        """Whether both models have the same figures.
 
         Args:
             other: another model.
@@ -168,26 +168,26 @@ class CostModel:
         return f"<CostModel: {self.source}>"
 
     def kernel_seconds(self, work: Work, gpu: GPUModel | None, op_type: str | None = None) -> float:
-        """Returns the seconds that a device computes, what starting its kernels takes there included.
+        """Return the seconds of a kernel on a device, including its launch overhead on the device.
 
-        For many works ``kernel_times`` is quicker.
+        ``kernel_times`` is faster for many kernels.
 
         Args:
-            work: what the kernel of a node has to do.
+            work: work of the node's kernel.
             gpu: the GPU; None for the CPU.
-            op_type: type of the node's op, for what was fitted to it; None: without that.
+            op_type: op type of the node, to apply what was fitted to it; None to ignore fitted factors.
         """
         return self.kernel_times([work], gpu, None if op_type is None else [op_type])[0]
 
     def kernel_times(
         self, works: Sequence[Work], gpu: GPUModel | None, op_types: Sequence[str] | None = None
     ) -> list[float]:
-        """Returns the seconds of many works; equal works are computed once.
+        """Return the seconds of many kernels; equal works are computed once.
 
         Args:
-            works: what the kernels of nodes have to do.
+            works: works of the nodes' kernels.
             gpu: the GPU; None for the CPU.
-            op_types: types of the nodes' ops, for what was fitted to them; None: without that.
+            op_types: op types of the nodes, to apply what was fitted to them; None to ignore fitted factors.
         """
         kinds = op_types or [""] * len(works)
         if any(work.parts for work in works):
@@ -207,9 +207,9 @@ class CostModel:
     def _times_with_calls(
         self, works: Sequence[Work], gpu: GPUModel | None, op_types: Sequence[str]
     ) -> list[float]:
-        """Kernel times where some works are calls, whose nodes run one after the other.
+        """Return kernel times where some works are function calls, whose nodes run one after another.
 
-        The host starts a kernel of a GPU while the one before runs: the slower of the two counts.
+        The host launches a GPU kernel while the previous one runs, so the slower of the two counts.
         """
         flat = [
             part
@@ -217,19 +217,20 @@ class CostModel:
             for part in work.parts or [(op_type, work)]
         ]
         times = iter(self.kernel_times([work for _, work in flat], gpu, [op_type for op_type, _ in flat]))
-        found = []
+        seconds_of_works = []
         for work in works:
             seconds = sum(next(times) for _ in range(len(work.parts) or 1))
             if gpu is not None:
                 seconds = max([seconds, sum(self.host_seconds(*part, gpu) for part in work.parts)])
-            found.append(seconds)
-        return found
+            seconds_of_works.append(seconds)
+        return seconds_of_works
 
     def _on_gpu(self, works: Sequence[Work], gpu: GPUModel) -> list[float]:
         known = self._known.setdefault(gpu, {})
         if len(known) > _CACHE_SIZE:
             known.clear()
-        # equal works of a graph are one object, and hashing takes longer
+
+        # Works are looked up by id first, because hashing them takes longer.
         alike = {id(work): work for work in works}
         times = {number: known.get(work) for number, work in alike.items()}
         new = [number for number, seconds in times.items() if seconds is None]
@@ -240,11 +241,11 @@ class CostModel:
         return [times[id(work)] or 0.0 for work in works]
 
     def host_seconds(self, op_type: str, work: Work, gpu: GPUModel | None) -> float:
-        """Returns the seconds of the thread of the executor that starts a node, beside those of its kernel.
+        """Return the seconds of the executor thread that starts a node, in addition to its kernel.
 
         Args:
-            op_type: type of the node's op.
-            work: what the kernel of the node has to do.
+            op_type: op type of the node.
+            work: work of the node's kernel.
             gpu: the GPU that computes it; None for the CPU.
         """
         if work.parts:
@@ -255,12 +256,12 @@ class CostModel:
         return figures.executor_seconds if work.launches else figures.idle_seconds
 
     def held_seconds(self, op_type: str, work: Work, seconds: float) -> float:
-        """Returns for how long a kernel on the CPU has all its cores: no other such kernel runs beside it then.
+        """Return how long a CPU kernel occupies all cores, so that no other such kernel can run.
 
         Args:
-            op_type: type of the node's op.
-            work: what the kernel has to do.
-            seconds: what it takes.
+            op_type: op type of the node.
+            work: work of the kernel.
+            seconds: time of the kernel.
         """
         share = None if work.parts else cpu_share(work, near_kernels_of(op_type, work, self._figures.near))
         if share is None:
@@ -269,7 +270,7 @@ class CostModel:
 
     @property
     def in_a_line(self) -> bool:
-        """Whether steps without a GPU run in one thread, one node after the other, as gpuplace's own do."""
+        """Whether steps without a GPU run in one thread, one node after another, as gpuplace's own do."""
         return self._figures.in_a_line
 
     @classmethod
@@ -281,21 +282,21 @@ class CostModel:
         machine: Machine | str | None = None,
         base: CostModel | None = None,
     ) -> Self:
-        """Returns a model fitted to measured steps, TensorFlow's or ours.
+        """Return a model fitted to measured steps of TensorFlow or gpuplace.
 
-        Steps traced while a simulated GPU ran say nothing of that GPU, whose kernels NumPy computed: leave ``machine``
-        out for them.
+        Steps traced on a simulated GPU tell nothing about that GPU, because NumPy computed its kernels: leave out
+        ``machine`` for such steps.
 
         Args:
-            run_metadatas: a ``RunMetadata`` or ``StepStats``, or several; of full traces.
-            graph: the graph that ran: ``Graph``, GraphDef, bytes or a path.
-            feeds: name of a placeholder to the shape (or array) that was fed; see ``gpuplace.estimate``.
-            machine: the machine on which TensorFlow ran, for its GPUs' models; None: only the CPU's kernels count.
-            base: the model to start from; None: ``CostModel()``.
+            run_metadatas: one or several ``RunMetadata`` or ``StepStats`` with full traces.
+            graph: the graph that ran: a ``Graph``, a GraphDef, bytes or a path.
+            feeds: name of a placeholder to the shape or array that was fed; see ``gpuplace.estimate``.
+            machine: the machine on which TensorFlow ran, to identify its GPUs; None to fit CPU kernels only.
+            base: the model to start from; None for ``CostModel()``.
 
         Raises:
-            InvalidArgumentError: the steps hold no kernel of the graph's nodes, or ``feeds`` or ``machine`` are wrong.
-            TypeError: a step is nothing of the kind.
+            InvalidArgumentError: The steps contain no kernel of the graph, or ``feeds`` or ``machine`` are invalid.
+            TypeError: A step is not a ``RunMetadata`` or ``StepStats``.
         """
         from gpuplace.cost.node_work import step_work
         from gpuplace.cost.shapes.step_shapes import step_shapes
@@ -303,46 +304,50 @@ class CostModel:
         steps = [run_metadatas] if hasattr(run_metadatas, "SerializeToString") else list(run_metadatas)
         for step in steps:
             if not hasattr(step, "SerializeToString"):
-                raise TypeError(f"a measured step is a RunMetadata or StepStats; got {step!r}")
+                raise TypeError(f"run_metadatas must contain RunMetadata or StepStats; got {step!r}")
         shapes = step_shapes(graph, feeds)
         works = {
             shapes.graph.names[node]: (shapes.graph.op_type(node), work)
             for node, work in enumerate(step_work(shapes))
         }
-        on = Machine.parse(machine) if isinstance(machine, str) else machine
-        gpus = {} if on is None else {device.tf_id: device.gpu.model for device in on.virtual_gpus()}
-        found = samples_of(steps, works, gpus)
-        if not found:
+        traced_on = Machine.parse(machine) if isinstance(machine, str) else machine
+        gpus = (
+            {}
+            if traced_on is None
+            else {device.tf_id: device.gpu.model for device in traced_on.virtual_gpus()}
+        )
+        samples = samples_of(steps, works, gpus)
+        if not samples:
             raise InvalidArgumentError.of(
-                "The steps hold no measured kernel of a node of this graph.",
+                "The steps contain no measured kernel of this graph's nodes.",
                 facts={"steps": str(len(steps)), "nodes of the graph": str(len(works))},
-                hint="RunOptions(trace_level=RunOptions.FULL_TRACE), and the graph that ran",
+                hint="trace with RunOptions(trace_level=RunOptions.FULL_TRACE), and pass the graph that ran",
             )
         return cls.of_samples(
-            found, base or cls(), f"{len(found)} measured kernels of {len(steps)} steps", steps
+            samples, base or cls(), f"{len(samples)} measured kernels of {len(steps)} steps", steps
         )
 
     @classmethod
     def of_samples(
         cls,
-        found: Sequence[Sample],
+        samples: Sequence[Sample],
         base: CostModel,
         source: str,
         steps: Iterable[Any] = (),
-        coldly: bool = False,
+        caches_were_cold: bool = False,
     ) -> Self:
-        """Returns a model fitted to measured kernels.
+        """Return a model fitted to measured kernels.
 
         Args:
-            found: the kernels.
+            samples: the measured kernels.
             base: the model to start from.
-            source: in words: what is measured.
-            steps: the steps that the kernels are from, for what the host takes to start nodes; none: as in ``base``.
-            coldly: whether measuring them left the kernels little in the processor's caches.
+            source: description of the measurements.
+            steps: the steps that the kernels come from, to fit the host's times; if empty, those of ``base`` stay.
+            caches_were_cold: whether measuring evicted the kernels' data from the processor's caches.
         """
         figures = base._figures
         lines = dict(figures.lines)
-        on_cpu = [sample for sample in found if sample.gpu is None and sample.work.launches]
+        on_cpu = [sample for sample in samples if sample.gpu is None and sample.work.launches]
         for name in CLASSES:
             members = [sample for sample in on_cpu if class_of(sample.work) == name]
             lines[name] = fitted_line(
@@ -366,35 +371,37 @@ class CostModel:
             by_type.setdefault(kernel_name(sample.op_type, sample.work), []).append(sample)
         near = {
             op_type: near_works(
-                [sample.work for sample in samples],
-                [sample.seconds for sample in samples],
+                [sample.work for sample in samples_of_type],
+                [sample.seconds for sample in samples_of_type],
                 lines,
-                coldly,
-                [sample.share for sample in samples],
+                caches_were_cold,
+                [sample.share for sample in samples_of_type],
             )
-            for op_type, samples in by_type.items()
+            for op_type, samples_of_type in by_type.items()
         }
-        known = dict(figures.near) if not on_cpu else {}  # older kernels belong to older lines
-        known.update((op_type, found) for op_type, found in near.items() if found is not None)
+        kernels_by_type = dict(figures.near) if not on_cpu else {}  # older kernels belong to older lines
+        kernels_by_type.update((op_type, samples) for op_type, samples in near.items() if samples is not None)
         return cls._of(
-            replace(plain._figures, near=known, factors={**figures.factors, **plain._factors(found)})
+            replace(
+                plain._figures, near=kernels_by_type, factors={**figures.factors, **plain._factors(samples)}
+            )
         )
 
     @property
     def wake_up_seconds(self) -> float:
-        """What an idle thread of the pool takes to wake up for a node."""
+        """Seconds that an idle thread of the pool takes to wake up for a node."""
         return self._figures.wake_up_seconds
 
     @property
     def queue_seconds(self) -> float:
-        """What a thread takes to fetch a node from the pool's queue."""
+        """Seconds that a thread takes to fetch a node from the pool's queue."""
         return self._figures.queue_seconds
 
     def call_seconds(self, feeds: int) -> float:
-        """Returns what a call of ``Session.run`` takes beside its nodes.
+        """Return the seconds of a ``Session.run`` call in addition to its nodes.
 
         Args:
-            feeds: how many tensors are fed.
+            feeds: number of tensors that are fed.
         """
         figures = self._figures
         return figures.call_seconds + (
@@ -402,14 +409,14 @@ class CostModel:
         )
 
     def corrected(self, starts: float, work: float, less: float, in_a_line: bool, **seconds: float) -> Self:
-        """The model with other times on the host.
+        """Return the model with other host times.
 
         Args:
-            starts: what kernels on the CPU that have nothing to do take, as a part of what they took when traced.
-            work: what all beyond their starts is multiplied by.
+            starts: factor for the time of CPU kernels that have no work, relative to the traced time.
+            work: factor for all time beyond the starts.
             less: seconds that tracing adds to each start.
-            in_a_line: whether steps without a GPU run in one thread, one node after the other.
-            **seconds: those of the executor and its threads, and of calls: ``executor_seconds``, ``idle_seconds``,
+            in_a_line: whether steps without a GPU run in one thread, one node after another.
+            **seconds: times of the executor, its threads and its calls: ``executor_seconds``, ``idle_seconds``,
                 ``wake_up_seconds``, ``queue_seconds``, ``call_seconds``, ``feeding_seconds``, ``feed_seconds``.
         """
         before, host = self._figures, dict[str, Any](seconds)
@@ -419,32 +426,32 @@ class CostModel:
                 name: Line(shortened(starts * line.start, less), *(work * price for price in line[1:]))
                 for name, line in before.lines.items()
             },
-            near={op_type: found.scaled(starts, work, less) for op_type, found in before.near.items()},
+            near={op_type: kernels.scaled(starts, work, less) for op_type, kernels in before.near.items()},
             in_a_line=in_a_line,
             **host,
         )
         return self._of(figures)
 
-    def _factors(self, found: Sequence[Sample]) -> dict[str, dict[str, float]]:
-        """What the times of ops' kernels are multiplied by, by GPU."""
+    def _factors(self, samples: Sequence[Sample]) -> dict[str, dict[str, float]]:
+        """Return the fitted factor of each op type, by GPU."""
         logs: dict[str, dict[str, list[float]]] = {}
-        for sample in found:
+        for sample in samples:
             if sample.gpu is not None and (predicted := self.kernel_seconds(sample.work, sample.gpu)) > 0:
                 kinds = logs.setdefault(sample.gpu.name, {})
                 kinds.setdefault(sample.op_type, []).append(math.log(sample.seconds / predicted))
         return {
-            name: {op_type: math.exp(_shrunk(one)) for op_type, one in kinds.items()}
+            name: {op_type: math.exp(_shrunk(ratios)) for op_type, ratios in kinds.items()}
             for name, kinds in logs.items()
         }
 
     def save(self, path: str | os.PathLike[str]) -> str:
-        """Writes the model as JSON; returns the path.
+        """Write the model as JSON, and return the path.
 
         Args:
-            path: of the file; its folder exists.
+            path: path of the file, in an existing folder.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: The file cannot be written.
         """
         figures = self._figures
         content = {
@@ -455,21 +462,21 @@ class CostModel:
             **{name: getattr(figures, name) for name in _SECONDS},
             "in_a_line": figures.in_a_line,
             "lines": {name: line._asdict() for name, line in figures.lines.items()},
-            "near": {op_type: found.figures() for op_type, found in sorted(figures.near.items())},
-            "factors": {name: dict(sorted(known.items())) for name, known in figures.factors.items()},
+            "near": {op_type: kernels.figures() for op_type, kernels in sorted(figures.near.items())},
+            "factors": {name: dict(sorted(factors.items())) for name, factors in figures.factors.items()},
         }
         return write_file(path, json.dumps(content, indent=1) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Returns a saved model.
+        """Load a saved model.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
-            NotFoundError: there is no such file.
-            InvalidArgumentError: the file holds no cost model, or a damaged one; says what is wrong.
+            NotFoundError: The file does not exist.
+            InvalidArgumentError: The file is not a valid cost model.
         """
         try:
             with open(path, encoding="utf-8") as stream:
@@ -486,7 +493,7 @@ def _shrunk(logs: Sequence[float]) -> float:
 
 
 def _calibrated() -> _Figures:
-    """What was saved by a calibration; read again when the file changes."""
+    """Return the saved calibration, reading it again when the file changes."""
     if os.environ.get(ENVIRONMENT_VARIABLE) == "":
         return _Figures()
     path = calibrated_path()
@@ -494,7 +501,9 @@ def _calibrated() -> _Figures:
         changed = path.stat().st_mtime_ns
     except OSError:
         if os.environ.get(ENVIRONMENT_VARIABLE):
-            raise NotFoundError.of(f"{ENVIRONMENT_VARIABLE} names a file that is not there: {path}") from None
+            raise NotFoundError.of(
+                f"{ENVIRONMENT_VARIABLE} names a file that does not exist: {path}"
+            ) from None
         return _Figures()
     return _read(str(path), changed)
 
@@ -507,7 +516,7 @@ def _read(path: str, changed: int) -> _Figures:
 def _damaged(path: str | os.PathLike[str], why: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(
         f"{os.fspath(path)!r} is not a cost model: {why}.",
-        hint="gpuplace calibrate, which writes a new one; or remove the file",
+        hint="run gpuplace calibrate to write a new one, or remove the file",
     )
 
 
@@ -515,11 +524,13 @@ def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"no JSON, {error}") from None
+        raise _damaged(path, f"not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise _damaged(path, f"its format is not {_FORMAT!r}")
     if content.get("version") != _VERSION:
-        raise _damaged(path, f"its version is {content.get('version')!r}, and this gpuplace reads {_VERSION}")
+        raise _damaged(
+            path, f"its version is {content.get('version')!r}, but this gpuplace reads version {_VERSION}"
+        )
     try:
         library = content["library"]
         check_library(library)
@@ -527,13 +538,13 @@ def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
             name: Line(*(_number(content["lines"][name][part], part) for part in Line._fields))
             for name in CLASSES
         }
-        near = {str(op_type): _near(found, op_type) for op_type, found in content["near"].items()}
+        near = {str(op_type): _near(kernels, op_type) for op_type, kernels in content["near"].items()}
         factors = {
             str(name): {
                 str(op_type): _number(factor, f"factor of {op_type}", above=0.0)
-                for op_type, factor in known.items()
+                for op_type, factor in by_type.items()
             }
-            for name, known in content["factors"].items()
+            for name, by_type in content["factors"].items()
         }
         return _Figures(
             library,
@@ -550,22 +561,22 @@ def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
         raise _damaged(path, str(error)) from None
 
 
-def _near(found: Any, op_type: str) -> NearKernels:
-    """Measured kernels of a saved model."""
+def _near(saved: Any, op_type: str) -> NearKernels:
+    """Return the measured kernels of a saved model."""
     figures = [
         tuple(
-            _number(one, f"{name} of {op_type}", above=0.0 if name == "taken" else None)
-            for one in found[name]
+            _number(value, f"{name} of {op_type}", above=0.0 if name == "taken" else None)
+            for value in saved[name]
         )
         for name in NearKernels.FIGURES
     ]
     *times, shares = figures
     if len(set(map(len, times))) != 1 or not times[0]:
-        raise ValueError(f"the measured kernels of {op_type} do not have a time each")
+        raise ValueError(f"not every measured kernel of {op_type} has a time")
     if shares and len(shares) != len(times[0]):
-        raise ValueError(f"the kernels of {op_type} do not have a share each")
+        raise ValueError(f"not every measured kernel of {op_type} has a share")
     if max(shares, default=0.0) > 1:
-        raise ValueError(f"shares of {op_type} is {max(shares):g}, not a number up to 1")
+        raise ValueError(f"the largest share of {op_type} is {max(shares):g}; a share is at most 1")
     flops, nbytes, starts, rests, taken = times
     return NearKernels(flops, nbytes, starts, rests, taken, shares)
 
@@ -577,14 +588,14 @@ def _flag(value: Any, name: str) -> bool:
 
 
 def _number(value: Any, name: str, above: float | None = None) -> float:
-    """A finite number that is not negative."""
+    """Return a number, or raise an error if it is not finite and at least 0."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
         or not math.isfinite(value)
         or value < 0
     ):
-        raise ValueError(f"{name} is {value!r}, not a number from 0 on")
+        raise ValueError(f"{name} is {value!r}, not a number of at least 0")
     if above is not None and value <= above:
         raise ValueError(f"{name} is {value!r}, not a number above {above:g}")
     return float(value)

@@ -1,8 +1,8 @@
-"""Seconds of ``Work`` on a CPU: lines through what was measured, one for each class of kernels.
+"""Predicted seconds of ``Work`` on a CPU, by a line for each class of kernels.
 
-A line is a start, a price of an operation, and two prices of a byte: of the first ones, which the caches hold, and of
-those beyond. What was measured of one type of op corrects its line (``near_kernels``). ``gpuplace calibrate`` finds
-them on the machine at hand; without it they are round figures of a server with eight cores.
+A line has a start time, a price per operation and two prices per byte: for the first bytes, which fit in the caches,
+and for those beyond. Measured kernels of one op type correct its line (``near_kernels``). ``gpuplace calibrate`` fits
+the lines to the local machine; without it they are rounded figures of an eight-core server.
 
 >>> adding = Work("float32", flops=1e6, bytes_read=8e6, bytes_written=4e6)
 >>> cpu_seconds(adding, DEFAULT_LINES) < cpu_seconds(Work("float64", 1e6, 16e6, 8e6), DEFAULT_LINES)
@@ -24,12 +24,12 @@ from gpuplace.typing import Array
 
 _CACHED_BYTES = 1 << 20
 _ROW_BYTES = 192.0
-"""What looking a row up counts as: lines of the cache at its begin and its end, and of the index."""
+"""Equivalent bytes of one row lookup: the cache lines at both ends of the row, and those of the index."""
 _VECTOR_BYTES = 64
-"""Of a processor's vector: libraries lay channels out in blocks of whole ones."""
+"""Bytes of a vector register: libraries lay channels out in blocks of whole vectors."""
 _SHARED_ROW_BYTES = 210_000
-"""Written by rows that TensorFlow's CPU shares out among its threads, which then have to wake up: two threads' worth,
-at a cycle a byte.
+"""Bytes from which TensorFlow's CPU splits a row lookup among its threads, which then have to wake up: two threads'
+worth, at one cycle per byte.
 
 Source: TensorCostModel of Eigen, unsupported/Eigen/CXX11/src/Tensor/TensorCostModel.h; measured with 2.21: looking up
 rows of 200,000 bytes takes 20 us, of 220,000 bytes 80 us.
@@ -40,16 +40,16 @@ _SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
 
 
 class Line(NamedTuple):
-    """What the time of a class of kernels is made of, in seconds."""
+    """Linear model of the time of a class of kernels, in seconds."""
 
     start: float
-    """Of a kernel that has nothing to do."""
+    """Seconds of a kernel without work."""
     per_flop: float
-    """Of an operation."""
+    """Seconds per operation."""
     per_cached_byte: float
-    """Of each of the first million bytes."""
+    """Seconds for each of the first million bytes."""
     per_byte: float
-    """Of each further byte."""
+    """Seconds for each further byte."""
 
 
 DEFAULT_LINES: Mapping[str, Line] = {
@@ -58,13 +58,13 @@ DEFAULT_LINES: Mapping[str, Line] = {
     "convolution_backward": Line(2e-5, 1 / 130e9, 1 / 60e9, 1 / 20e9),
     "bytes": Line(1e-6, 1 / 30e9, 1 / 60e9, 1 / 20e9),
 }
-"""Lines without calibration: assumed, of a server of 2017 with eight cores and four channels of memory."""
+"""Lines without calibration: assumed figures of a server of 2017 with eight cores and four memory channels."""
 
 CLASSES = tuple(DEFAULT_LINES)
 
 
 def class_of(work: Work) -> str:
-    """The class of kernels that a work belongs to, one of ``CLASSES``."""
+    """Return the class of kernels of a work, one of ``CLASSES``."""
     kernel = work.kernel
     if isinstance(kernel, (Product, Recurrence)) or (isinstance(kernel, Convolution) and _is_product(kernel)):
         return "product"
@@ -74,20 +74,20 @@ def class_of(work: Work) -> str:
 
 
 def _is_product(kernel: Convolution) -> bool:
-    """Whether each pixel is multiplied by one matrix."""
+    """Whether a convolution multiplies each pixel by one matrix."""
     taps = kernel.filter_height * kernel.filter_width * kernel.depth
     return taps == kernel.groups == kernel.stride_height == kernel.stride_width == 1
 
 
 def kernel_name(op_type: str, work: Work) -> str:
-    """What measured kernels of a work are kept under: the type of op, and what takes longer or shorter than others.
+    """Return the key of a work's measured kernels: the op type, and variants that are faster or slower.
 
-    That is a convolution that is a product, a product with a matrix that is stored the other way round, and rows that
-    are shared out among threads.
+    The variants are a convolution that is a matrix product, a product with a transposed matrix, and row lookups that
+    are split among threads.
 
     Args:
-        op_type: type of the node's op.
-        work: what it has to do.
+        op_type: op type of the node.
+        work: work of its kernel.
     """
     if isinstance(work.kernel, Convolution) and _is_product(work.kernel):
         return f"{op_type} of single pixels"
@@ -97,22 +97,22 @@ def kernel_name(op_type: str, work: Work) -> str:
 
 
 def near_kernels_of(op_type: str, work: Work, near: Mapping[str, NearKernels]) -> NearKernels | None:
-    """The measured kernels that say most of a work; None: there are none.
+    """Return the measured kernels that describe a work best, or None if there are none.
 
-    Where nothing is known of rows that are shared out, or of transposed matrices, others of their type count; where
-    nothing is known of a fused op, what it is made of.
+    A variant without measurements (row lookups split among threads, transposed matrices) falls back to its op type,
+    and a fused op to its first op.
 
     Args:
-        op_type: type of the node's op.
-        work: what it has to do.
+        op_type: op type of the node.
+        work: work of its kernel.
         near: measured kernels by ``kernel_name``.
     """
-    found = near.get(kernel_name(op_type, work))
-    if found is None and not isinstance(work.kernel, Convolution):
-        found = near.get(op_type)
-    if found is None and op_type in FIRST_OF_FUSED:
+    kernels = near.get(kernel_name(op_type, work))
+    if kernels is None and not isinstance(work.kernel, Convolution):
+        kernels = near.get(op_type)
+    if kernels is None and op_type in FIRST_OF_FUSED:
         return near_kernels_of(FIRST_OF_FUSED[op_type], work, near)
-    return found
+    return kernels
 
 
 def _is_shared_out(work: Work) -> bool:
@@ -120,12 +120,12 @@ def _is_shared_out(work: Work) -> bool:
 
 
 def cpu_seconds(work: Work, lines: Mapping[str, Line], near: NearKernels | None = None) -> float:
-    """Returns the seconds that a CPU computes a work; 0 for what only hands a tensor on.
+    """Return the seconds that a CPU takes for a work; 0 for an op that only passes a tensor through.
 
     Args:
-        work: what the kernel has to do.
-        lines: class -> its line.
-        near: measured kernels of the type of op; None: the line alone counts.
+        work: work of the kernel.
+        lines: class to its line.
+        near: measured kernels of the op type; None to use the line alone.
     """
     if not work.launches:
         return 0.0
@@ -135,17 +135,17 @@ def cpu_seconds(work: Work, lines: Mapping[str, Line], near: NearKernels | None 
 
 
 def cpu_share(work: Work, near: NearKernels | None) -> float | None:
-    """Returns the part of its time in which a kernel has all cores of the CPU; None: that is not known.
+    """Return the fraction of its time in which a kernel occupies all CPU cores, or None if that is unknown.
 
     Args:
-        work: what it has to do.
-        near: measured kernels of the type of op.
+        work: work of the kernel.
+        near: measured kernels of the op type.
     """
     return None if near is None else near.share(*_size(work))
 
 
 def _rest(work: Work, line: Line) -> float:
-    """Seconds without the start."""
+    """Return the seconds beyond the start."""
     return sum(price * amount for price, amount in zip(line[1:], _amounts(work)[1:]))
 
 
@@ -156,7 +156,7 @@ def _amounts(work: Work) -> tuple[float, float, float, float]:
 
 
 def _filled_flops(work: Work) -> float:
-    """Operations, with those on what fills the channels that a convolution writes up to whole vectors."""
+    """Return the operations of a work, with the output channels of a convolution padded to whole vectors."""
     kernel = work.kernel
     if not isinstance(kernel, Convolution) or kernel.groups > 1 or _is_product(kernel):
         return work.flops
@@ -166,19 +166,19 @@ def _filled_flops(work: Work) -> float:
 
 
 def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -> Line:
-    """Returns the line that predicts measured times best, in proportion; outliers count less.
+    """Return the line with the smallest relative errors on measured times; outliers count less.
 
-    Few measured works only scale the line that was there; no measured work leaves it.
+    With few measured works, the previous line is scaled; with none, it is returned unchanged.
 
     Args:
-        works: of one class.
-        seconds: measured, a number a work.
+        works: works of one class.
+        seconds: measured seconds of each work.
         before: the line without these measurements.
     """
     amounts = np.array([_amounts(work) for work in works]).reshape(-1, len(before))
     times = np.array(list(seconds), float)
-    known = times > 0
-    amounts, times = amounts[known], times[known]
+    is_positive = times > 0
+    amounts, times = amounts[is_positive], times[is_positive]
     if not len(times):
         return before
     ratios = np.log(times / (amounts @ np.array(before)))
@@ -188,6 +188,7 @@ def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -
     long = (times / times.mean()) ** 0.25
     weights = long
     prices = np.array(before)
+    # Iteratively reweighted least squares on relative errors, so that small kernels count as much as large ones.
     for _ in range(_ROUNDS):
         prices = _nonnegative(amounts / times[:, None] * weights[:, None], weights)
         off = abs(amounts @ prices / times - 1.0)
@@ -199,45 +200,51 @@ def near_works(
     works: Sequence[Work],
     seconds: Iterable[float],
     lines: Mapping[str, Line],
-    coldly: bool = False,
+    caches_were_cold: bool = False,
     shares: Iterable[float | None] = repeat(None),
 ) -> NearKernels | None:
-    """Returns what measured kernels of one type of op say of others; None: nothing ran.
+    """Return the measured kernels of one op type for use by `cpu_seconds`, or None if none ran.
 
     Args:
-        works: of the type.
-        seconds: measured, a number a work.
-        lines: class -> its line.
-        coldly: as of ``near_kernels``.
-        shares: of the seconds, those in which all cores computed; None: not measured.
+        works: works of the op type.
+        seconds: measured seconds of each work.
+        lines: class to its line.
+        caches_were_cold: as in ``near_kernels``.
+        shares: fraction of each time in which all cores computed; None where it was not measured.
     """
     measured = [
         MeasuredKernel(
-            *_size(work), lines[class_of(work)].start, _rest(work, lines[class_of(work)]), taken, share
+            *_size(work),
+            lines[class_of(work)].start,
+            _rest(work, lines[class_of(work)]),
+            measured_seconds,
+            share,
         )
-        for work, taken, share in zip(works, seconds, shares)
-        if work.launches and taken > 0
+        for work, measured_seconds, share in zip(works, seconds, shares)
+        if work.launches and measured_seconds > 0
     ]
-    return near_kernels(measured, coldly)
+    return near_kernels(measured, caches_were_cold)
 
 
 def _size(work: Work) -> tuple[float, float]:
-    """Operations, and bytes that are read and written."""
+    """Return the operations, and the bytes that are read and written."""
     _, flops, cached, beyond = _amounts(work)
     return flops, cached + beyond
 
 
-def _nonnegative(matrix: Array, wanted: Array) -> Array:
-    """The non-negative prices for which ``matrix @ prices`` comes nearest to what is wanted; few unknowns."""
-    best, found = np.inf, np.zeros(matrix.shape[1])
+def _nonnegative(matrix: Array, target: Array) -> Array:
+    """Return the non-negative prices that minimize ``|matrix @ prices - target|``, by trying all column subsets."""
+    least_error, best_prices = np.inf, np.zeros(matrix.shape[1])
     scale = np.maximum(np.sqrt((matrix**2).sum(0)), 1e-300)
     for count in range(1, matrix.shape[1] + 1):
-        for chosen in map(list, combinations(range(matrix.shape[1]), count)):
-            prices = np.linalg.lstsq(matrix[:, chosen] / scale[chosen], wanted, rcond=None)[0] / scale[chosen]
+        for columns in map(list, combinations(range(matrix.shape[1]), count)):
+            prices = (
+                np.linalg.lstsq(matrix[:, columns] / scale[columns], target, rcond=None)[0] / scale[columns]
+            )
             if (prices < 0).any():
                 continue
-            off = float(((matrix[:, chosen] @ prices - wanted) ** 2).sum())
-            if off < best * (1 - 1e-9):
-                best, found = off, np.zeros(matrix.shape[1])
-                found[chosen] = prices
-    return found
+            error = float(((matrix[:, columns] @ prices - target) ** 2).sum())
+            if error < least_error * (1 - 1e-9):
+                least_error, best_prices = error, np.zeros(matrix.shape[1])
+                best_prices[columns] = prices
+    return best_prices

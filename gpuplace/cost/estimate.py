@@ -1,4 +1,4 @@
-"""`gpuplace.estimate`: predict what a step costs, in time and memory. Nothing is run.
+"""`gpuplace.estimate`: predict the time and memory of a step without running it.
 
 >>> from gpuplace.graph.graph import Graph
 >>> from gpuplace.graph.apply_op import apply_op
@@ -42,7 +42,7 @@ from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
 
 ASSUMED_CORES = 16
-"""Threads of the inter-op pool on a machine that is only imagined."""
+"""Cores of a simulated machine's host: the number of threads in its inter-op pool."""
 _OFF = 2
 """``RewriterConfig.OFF``."""
 
@@ -64,36 +64,36 @@ def estimate(
     function: str | None = None,
     whole_graph: bool = False,
 ) -> StepEstimate:
-    """Predict what a step takes on a machine: time, copies and memory. Nothing is run.
+    """Predict the time, copies and memory of one step on a machine, without running it.
 
     Args:
         graph: as for `gpuplace.place`: a `Graph`, a GraphDef message, its bytes, a path, a SavedModel folder, or a
             `Placement`.
-        fetches: what is fetched or run, as for ``Session.run``, by name too; of a signature also the names of its
-            outputs. None: the outputs of the signature; one step of the training operation; otherwise the outputs of
-            the graph, without saver, initialisers and summaries. ``subject`` says which.
+        fetches: what the step fetches or runs, as for ``Session.run``; names are allowed, and output names of a
+            signature. None: the outputs of the signature, or one step of the training operation, or the outputs of the
+            graph without saver, initializers and summaries. ``subject`` of the result states the choice.
         feeds: tensor, its name, or the name of a signature's input, to the shape that is fed, or an array.
-        machine: a `Machine` or its text; None: that of the `Placement`, else the process's.
-        config: a `ConfigProto`, or anything with its attributes.
+        machine: a `Machine` or its text; None: that of the `Placement`, otherwise the process's machine.
+        config: a `ConfigProto`, or any object with its attributes.
         release: which TensorFlow to place as, as for `gpuplace.place`.
         cost_model: the model that times kernels; `CostModel()` if None.
-        trip_counts: name of a loop's frame to how often its body runs.
-        batch: examples in a step: the size of the feeds' unknown first dimension, also where nothing is fed
-            explicitly; otherwise of the first dimension that all feeds share. None: as fed, 1 where it is unknown.
+        trip_counts: name of a loop's frame to the number of iterations.
+        batch: examples per step: the size of the unknown first dimension of feeds, also of placeholders that are not
+            fed explicitly, otherwise of the first dimension that all feeds share. None: as fed, 1 where it is unknown.
         tags, signature, function: the part of a model, as for `gpuplace.place`.
-        whole_graph: whether every node of the graph runs; of a SavedModel, whether its whole graph is meant.
+        whole_graph: whether every node of the graph runs; for a SavedModel, whether its whole graph is meant.
 
     Returns:
         A `StepEstimate`.
 
     Raises:
-        InvalidArgumentError: the graph cannot be placed, a fetch or feed is not in it, shapes do not fit, or no
-            dimension is known to be the batch.
-        OpError: as for `gpuplace.place`.
-        TypeError: `graph`, `machine`, `fetches` or `batch` is nothing of the kind.
+        InvalidArgumentError: The graph cannot be placed, a fetch or feed is not in it, shapes do not match, or no
+            dimension can be identified as the batch.
+        OpError: As for `gpuplace.place`.
+        TypeError: `graph`, `machine`, `fetches` or `batch` has the wrong type.
     """
     if cost_model is not None and not isinstance(cost_model, CostModel):
-        raise TypeError(f"cost_model: a CostModel; got {cost_model!r}")
+        raise TypeError(f"cost_model must be a CostModel; got {cost_model!r}")
     part_of_model: dict[str, Any] = {
         "tags": tags,
         "signature": signature,
@@ -131,7 +131,7 @@ def estimate_request(
     """Predict the step of a request.
 
     Args:
-        placement: the graph, placed.
+        placement: the placed graph.
         request: the step.
         cost_model: the model that times kernels; `CostModel()` if None.
         batch: as for `estimate`.
@@ -159,9 +159,9 @@ def estimate_again(
 
     Args:
         step: the estimate.
-        machine: the machine; None: the same.
-        config: the ``ConfigProto``; None: the same.
-        soft_placement: overrides ``allow_soft_placement`` of the config; None: it does not.
+        machine: the other machine; None for the same.
+        config: the other ``ConfigProto``; None for the same.
+        soft_placement: value that overrides ``allow_soft_placement`` of the config; None to keep it.
     """
     request = step.request if config is None else replace(step.request, config=config)
     devices = step.placement.device_set if machine is None else machine
@@ -178,8 +178,8 @@ def estimate_placed(
 
     Args:
         step: the estimate.
-        placement: the same nodes, in the same order, placed otherwise.
-        request: the step, where its options changed; None: that of the estimate.
+        placement: another placement of the same nodes, in the same order.
+        request: the step, if its options changed; None for that of the estimate.
     """
     part = replace(step.part, device=placement.devices[step.part.nodes])
     is_same = request is None and placement.device_set is step.placement.device_set
@@ -196,11 +196,11 @@ def estimate_placed(
 
 
 def estimate_with(step: StepEstimate, cost_model: CostModel) -> StepEstimate:
-    """Predict the step of an estimate with other kernel and host times.
+    """Predict the step of an estimate with another cost model.
 
     Args:
         step: the estimate.
-        cost_model: the model that times them.
+        cost_model: the model of kernel and host times.
     """
     return _run(
         step.placement,
@@ -215,7 +215,7 @@ def estimate_with(step: StepEstimate, cost_model: CostModel) -> StepEstimate:
 
 
 def step_time_by(step: StepEstimate) -> Callable[[CostModel], float]:
-    """What tells the seconds of a step by one cost model after the other; nothing else of it is found again.
+    """Return a function from a cost model to the predicted seconds of a step, which reuses everything else.
 
     Args:
         step: an estimate of the step.
@@ -231,7 +231,7 @@ def step_time_by(step: StepEstimate) -> Callable[[CostModel], float]:
 
 
 def step_clock(step: StepEstimate) -> StepClock:
-    """The clock of a step, for any devices of its nodes.
+    """Return the clock of a step, for any devices of its nodes.
 
     Args:
         step: an estimate of the step.
@@ -240,7 +240,7 @@ def step_clock(step: StepEstimate) -> StepClock:
 
 
 def step_threads(step: StepEstimate) -> int:
-    """Threads of the inter-op pool that runs a step.
+    """Return the number of threads in the inter-op pool that runs a step.
 
     Args:
         step: an estimate of the step.
@@ -253,10 +253,10 @@ def estimate_batch(step: StepEstimate, batch: int) -> StepEstimate:
 
     Args:
         step: the estimate.
-        batch: examples in a step, as for `estimate`.
+        batch: examples per step, as for `estimate`.
 
     Raises:
-        InvalidArgumentError: no dimension is known to be the batch, or the graph fixes it.
+        InvalidArgumentError: No dimension can be identified as the batch, or the graph fixes it.
     """
     return estimate_request(step.placement, step.request, step.cost_model, batch=batch)
 
@@ -265,7 +265,7 @@ _models: list[CostModel] = []
 
 
 def _usual_model() -> CostModel:
-    """The model of who gives none; what it has computed once it knows."""
+    """Return the default model: one shared object, whose cache of kernel times stays useful."""
     model = CostModel()
     if not _models or not _models[0].is_same(model):
         _models[:] = [model]
@@ -273,7 +273,7 @@ def _usual_model() -> CostModel:
 
 
 def _check_outputs(part: StepPart, shapes: StepShapes) -> None:
-    """Raises InvalidArgumentError where an output is fetched that its node does not have."""
+    """Raise InvalidArgumentError if a fetched output does not exist."""
     for node, output in part.fetches:
         count = len(shapes.sizes[node])
         if output >= count > 0 or (output > 0 and not count):
@@ -286,7 +286,7 @@ def _check_outputs(part: StepPart, shapes: StepShapes) -> None:
 
 
 def _is_in(part: StepPart, name: str) -> bool:
-    """Whether what is fed is needed at all: as in a session, a feed that nothing takes does no harm."""
+    """Whether the step contains a fed node: as in a session, an unused feed does no harm."""
     return name in part.graph.index or name.rpartition(":")[0] in part.graph.index
 
 
@@ -302,7 +302,7 @@ def _run(
 ) -> StepEstimate:
     config = request.config
     machinery = machinery_of(placement)
-    threads, said = _threads(config, placement, model, machinery)
+    threads, thread_notes = _threads(config, placement, model, machinery)
     if unplaced is None:
         rewrites = _rewrites(config, placement.release)
         unplaced = unplaced_step(placement, part, shapes, works, machinery, rewrites)
@@ -311,9 +311,9 @@ def _run(
     fused = int((flow.computed_by >= 0).sum())
     if fused and not unplaced.times.runs_in_a_line(model):
         assumed.append(
-            f"Remapping, as by default: {fused} nodes are computed by kernels of nodes before them."
+            f"Remapping is on by default: {fused} nodes are fused into the kernels of earlier nodes."
         )
-    assumed += said
+    assumed += thread_notes
     unknown = [
         device.name
         for device, is_gpu in zip(placement.device_set, machinery.is_gpu.tolist(), strict=True)
@@ -321,20 +321,20 @@ def _run(
     ]
     if unknown:
         assumed.append(
-            f"The hardware of {unknown[0]} is not known: it is as fast as the CPU, and copies to it are free."
+            f"The hardware of {unknown[0]} is unknown: it is as fast as the CPU, and copies to it are free."
         )
     if unplaced.folded.any():
         assumed.append(
-            f"Constant folding, as by default: {int(unplaced.folded.sum())} nodes are constants before the step."
+            f"Constant folding is on by default: {int(unplaced.folded.sum())} nodes are folded before the step."
         )
-    said_once = tuple(dict.fromkeys(assumed))
+    notes = tuple(dict.fromkeys(assumed))
     return StepEstimate(
-        placement, part, shapes, works, machinery, model, flow, times, request, said_once, memory_requests
+        placement, part, shapes, works, machinery, model, flow, times, request, notes, memory_requests
     )
 
 
 def machinery_of(placement: Placement) -> Machinery:
-    """The machine that a graph was placed on, as the executor sees it.
+    """Return the machine of a placement as the executor sees it.
 
     Args:
         placement: the placement.
@@ -347,16 +347,18 @@ def machinery_of(placement: Placement) -> Machinery:
     tasks = {} if machine is None else {name: number for number, (name, _) in enumerate(machine.tasks)}
     for device in devices:
         hosts.append(-1 - tasks.get(device.name.rpartition("/device:")[0], 0))
-        known = device.physical_id is not None and device.physical_id < len(gpus)
-        is_gpu.append(known)
-        physical.append(device.physical_id if known and device.physical_id is not None else hosts[-1])
-        models.append(gpus[device.physical_id].model if known and device.physical_id is not None else None)
+        is_known_gpu = device.physical_id is not None and device.physical_id < len(gpus)
+        is_gpu.append(is_known_gpu)
+        physical.append(device.physical_id if is_known_gpu and device.physical_id is not None else hosts[-1])
+        models.append(
+            gpus[device.physical_id].model if is_known_gpu and device.physical_id is not None else None
+        )
     labels = tuple(short_name(device.name) for device in devices)
     return Machinery(np.array(is_gpu, dtype=bool), physical, hosts, models, links, labels)
 
 
 def _rewrites(config: Any, release: str) -> Rewrites:
-    """What Grappler changes of a step before it runs."""
+    """Return the rewrites that Grappler applies to a step before it runs."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
     all_off = bool(getattr(rewriter, "disable_meta_optimizer", False))
 
@@ -374,16 +376,16 @@ def _rewrites(config: Any, release: str) -> Rewrites:
 def _threads(
     config: Any, placement: Placement, model: CostModel, machinery: Machinery
 ) -> tuple[int, list[str]]:
-    """Threads of the inter-op pool, and what was assumed."""
+    """Return the number of threads in the inter-op pool, and the assumptions made."""
     if model.in_a_line and not machinery.is_gpu.any():
         return 1, []
-    asked = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
+    configured = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
     machine = getattr(placement.device_set.origin, "machine", None)
-    if asked > 0:
-        return asked * max(len(machine.tasks) if machine is not None else 1, 1), []
-    machines = [] if machine is None else [one for _, one in machine.tasks] or [machine]
+    if configured > 0:
+        return configured * max(len(machine.tasks) if machine is not None else 1, 1), []
+    machines = [] if machine is None else [host for _, host in machine.tasks] or [machine]
     if machine is not None and (machine.is_local or (machine.tasks and machine.links.is_one_host)):
         return os.cpu_count() or 1, []
-    count = sum(os.cpu_count() or 1 if one.is_local else ASSUMED_CORES for one in machines) or ASSUMED_CORES
-    whose = "Every host has" if len(machines) > 1 else "The host has"
-    return count, [f"{whose} {ASSUMED_CORES} cores: as many threads run ops at a time."]
+    count = sum(os.cpu_count() or 1 if host.is_local else ASSUMED_CORES for host in machines) or ASSUMED_CORES
+    owner = "Every host has" if len(machines) > 1 else "The host has"
+    return count, [f"{owner} {ASSUMED_CORES} cores, and its pool {ASSUMED_CORES} threads that run ops."]

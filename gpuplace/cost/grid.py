@@ -1,4 +1,4 @@
-"""One step on several machines and with several batch sizes: a row for each, failed ones too."""
+"""Costs of one step on several machines and with several batch sizes, one row for each; failures get a row too."""
 
 from __future__ import annotations
 
@@ -13,69 +13,72 @@ from gpuplace.errors import OpError
 
 
 class GridRow(NamedTuple):
-    """What a step costs on one machine with one batch size."""
+    """Cost of a step on one machine with one batch size."""
 
     machine: str
-    """The machine's text."""
+    """Text of the machine."""
     batch: int | None
-    """Examples of a step; None where nothing is fed that has a first dimension."""
+    """Examples per step; None if nothing is fed that has a first dimension."""
     step_time: float = float("nan")
-    """Seconds; NaN where there is an error."""
+    """Seconds; NaN if there is an error."""
     rate: float = float("nan")
-    """Examples a second; NaN without a batch."""
+    """Examples per second; NaN without a batch."""
     peak: int | None = None
-    """Most bytes in use on the GPU that uses the largest part of its memory; on the CPU where there is no GPU; None
-    where that is not known."""
+    """Peak bytes in use on the GPU that uses the largest part of its memory, or on the CPU if there is no GPU; None if
+    unknown.
+    """
     fits: bool | None = None
-    """Whether the step fits into all devices' memory; None where that is not known."""
+    """Whether the step fits in the memory of all devices; None if unknown."""
     busy: float = 0.0
-    """The part of the step in which its busiest GPU computes, 0 to 1; the busiest device where there is no GPU."""
+    """Fraction of the step in which the busiest GPU computes, 0 to 1; of the busiest device if there is no GPU."""
     copied: float = 0.0
-    """Bytes that are copied between memories."""
+    """Bytes copied between memories."""
     guessed: float = 0.0
-    """The part of the time that rests on guesses, 0 to 1."""
+    """Fraction of the time that is based on guesses, 0 to 1."""
     error: str = ""
-    """Why there is no answer, or ``""``."""
+    """Why there is no result, or ``""``."""
 
 
 def cost_grid(
     step: StepEstimate, machines: Sequence[Any] | Mapping[str, Any], batches: Sequence[int] = ()
 ) -> list[GridRow]:
-    """What the step of an estimate costs on machines and with batch sizes: all machines with one batch after another.
+    """Return the costs of a step on all machines, for one batch size after another.
 
     Args:
         step: the estimate.
-        machines: `Machine` objects or their texts; or how each is called, to it.
-        batches: batch sizes; none: the one that is fed.
+        machines: `Machine` objects or their texts, or a mapping from labels to them.
+        batches: batch sizes; if empty, the one that is fed.
     """
-    called = machines if isinstance(machines, Mapping) else {str(machine): machine for machine in machines}
-    now = batch_of(fed_shapes(step.request.feeds))
-    found = []
-    for batch in batches or (now,):
-        there, problem = step, ""
-        if batch is not None and batch != now:
+    machine_by_name = (
+        machines if isinstance(machines, Mapping) else {str(machine): machine for machine in machines}
+    )
+    fed_batch = batch_of(fed_shapes(step.request.feeds))
+    rows = []
+    for batch in batches or (fed_batch,):
+        batch_step, problem = step, ""
+        if batch is not None and batch != fed_batch:
             try:
-                there = estimate_batch(step, batch)
+                batch_step = estimate_batch(step, batch)
             except OpError as error:
                 problem = error.message
-        for name, machine in called.items():
+        for name, machine in machine_by_name.items():
             if problem:
-                found.append(GridRow(name, batch, error=problem))
+                rows.append(GridRow(name, batch, error=problem))
                 continue
             try:
-                found.append(grid_row(there.what_if(machine=machine), name, batch))
+                rows.append(grid_row(batch_step.what_if(machine=machine), name, batch))
             except OpError as error:
-                found.append(GridRow(name, batch, error=error.message))
-    return found
+                rows.append(GridRow(name, batch, error=error.message))
+    return rows
 
 
 def grid_row(step: StepEstimate, machine: str, batch: int | None) -> GridRow:
-    """What an estimate says, in a row.
+    """Return the grid row of an estimate.
 
     Args:
         step: the estimate.
-        machine: what its machine is called.
-        batch: its batch size; None where it has none.
+        machine: label of its machine.
+        batch: its batch size; None if it has none.
     """
     memory = step.rows("memory")
     fullest = max(memory, key=lambda row: (row.limit > 0, (row.peak or 0) / (row.limit or 1)), default=None)
@@ -97,7 +100,7 @@ def grid_row(step: StepEstimate, machine: str, batch: int | None) -> GridRow:
 
 
 def fed_shapes(feeds: Mapping[Any, Any]) -> dict[Any, tuple[int | None, ...]]:
-    """What is fed, with every shape as a tuple.
+    """Return the feeds with every shape as a tuple.
 
     >>> fed_shapes({"images": "64,224,224,3", "rate": ""})
     {'images': (64, 224, 224, 3), 'rate': ()}

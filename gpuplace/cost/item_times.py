@@ -1,7 +1,7 @@
-"""What nodes take by a cost model: a row for those of one type of op and one work, a column for what computes them.
+"""Node times by a cost model: a row for each op type and work, a column for each kind of processor.
 
-The rest of a step does not depend on the model, so that it can be timed by one model after the other, as ``gpuplace
-calibrate`` does, and by one model on all devices, as the advisor does.
+The rest of a step does not depend on the model. The step can therefore be timed by one model after another, as
+``gpuplace calibrate`` does, and by one model on all devices, as the advisor does.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from gpuplace.device.gpu_models import GPUModel
 from gpuplace.kernels.work.record import Work
 
 EXPENSIVE_SECONDS = 3e-6
-"""Kernels of the CPU that take longer may go to the pool: TensorFlow measures them as they run, and takes 8,000 cycles
-as the limit (5,000 until 1.15).
+"""CPU kernels above this time may go to the pool: TensorFlow measures them as they run, with a limit of 8,000 cycles
+(5,000 until 1.15).
 
 Source: kOpIsExpensiveThresholdCycles in core/common_runtime/executor.cc, release 2.21; core/framework/op_kernel.h,
 release 1.15.
 """
 POLL_SECONDS = 10e-6
-"""How long after the end of a copy its receiver hears of it: the period in which TensorFlow looks at its events.
+"""Delay from the end of a copy until its receiver notices: the period in which TensorFlow polls its events.
 
 Source: core/common_runtime/gpu/gpu_event_mgr.cc, release 1.15.
 """
 CPU, HOST_OF_GPU = 0, 1
-"""Columns of the CPU: of its own nodes, and of a GPU's nodes whose kernels work in host memory, which never go to the
-pool."""
+"""Columns of the CPU: its own nodes, and GPU nodes with kernels in host memory, which never go to the pool."""
 _TRANSFER = Work("float32", launches=0, model="none")
 
 
@@ -37,46 +36,46 @@ class Row(NamedTuple):
     """Nodes that take the same time on each device."""
 
     op_type: str
-    """Type of the op."""
+    """Op type of the nodes."""
     rewritten: str | None
-    """Type of the op that TensorFlow's optimizers put in its place, else the same; None: another kernel computes it."""
+    """Op type after Grappler's rewrites; None if another node's kernel computes the nodes."""
     work: Work
-    """What the kernel of each has to do."""
+    """Work of each node's kernel."""
     has_kernel: bool
-    """Whether there is a kernel to run: it is neither fed nor constant."""
+    """Whether there is a kernel to run: the nodes are neither fed nor constant."""
     may_move: bool
     """Whether the nodes go to the pool if they are expensive."""
 
 
 NO_ROW = Row("", None, _TRANSFER, False, False)
-"""The row of what is not run."""
+"""Row of nodes that do not run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemTimes:
-    """What a model is asked for to time a step."""
+    """Inputs of a cost model for the times of a step's items."""
 
     rows: Sequence[Row]
-    """The first is `NO_ROW`."""
+    """Rows; the first is `NO_ROW`."""
     columns: Sequence[GPUModel | None]
-    """What computes: None for the CPU, twice, as `CPU` and `HOST_OF_GPU`; then GPUs."""
+    """Processors: None for the CPU, twice, as `CPU` and `HOST_OF_GPU`; then GPUs."""
     fed: int
-    """How many tensors are fed."""
+    """Number of tensors that are fed."""
 
     def runs_in_a_line(self, model: CostModel) -> bool:
-        """Whether the step is gpuplace's own runtime's, which rewrites nothing; machines with GPUs have TensorFlow's.
+        """Whether gpuplace's own runtime runs the step, which rewrites nothing; machines with GPUs are TensorFlow's.
 
         Args:
-            model: what times it.
+            model: the cost model.
         """
         return model.in_a_line and len(self.columns) == 2
 
-    def costs(self, model: CostModel, wanted: Iterable[int] | None = None) -> Costs:
-        """What the step takes by a model, in lists.
+    def costs(self, model: CostModel, positions: Iterable[int] | None = None) -> Costs:
+        """Return the times of a step by a cost model, as lists.
 
         Args:
-            model: what times it.
-            wanted: positions in the table, the others of which stay 0; None: all.
+            model: the cost model.
+            positions: positions in the table to fill, the others stay 0; None for all.
         """
         count = len(self.columns)
         in_a_line = self.runs_in_a_line(model)
@@ -84,7 +83,7 @@ class ItemTimes:
         host, kernel, held = [0.0] * size, [0.0] * size, [0.0] * size
         expensive = [0] * size
         by_column: list[list[int]] = [[] for _ in self.columns]
-        for at in range(size) if wanted is None else wanted:
+        for at in range(size) if positions is None else positions:
             row = self.rows[at // count]
             if row is not NO_ROW and (in_a_line or row.rewritten is not None):
                 by_column[at % count].append(at)

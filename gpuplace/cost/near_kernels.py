@@ -1,7 +1,7 @@
-"""What measured kernels of one type of op say of others: a line's error at a kernel is that of its neighbours.
+"""Correction of a line by measured kernels of one op type: a kernel's error is that of its measured neighbors.
 
-Kernels are points by the logarithms of their operations and bytes. Between them the logarithm of measured over
-predicted time is a mean, weighted by the inverse of the distance; beyond them it is that of the outermost::
+Kernels are points, by the logarithms of their operations and bytes. Between points, the logarithm of measured over
+predicted time is a mean weighted by inverse distance; beyond them, it is that of the outermost points::
 
     bytes
       |   x 0.6          x 1.1        a small product within the caches, a large one, one split among the cores:
@@ -24,51 +24,51 @@ import numpy as np
 from gpuplace.typing import Array
 
 _STEP = math.log(2.0)
-"""Kernels that differ by less than this, in both logarithms, are one point."""
+"""Kernels that differ by less than this in both logarithms are one point."""
 _NEAR = 0.25
-"""Within this distance a point counts as much as one at the kernel."""
+"""Distance below which points count alike."""
 _LEAST_START = 5e-7
 _LEAST_SHARE = 0.1
-"""Of a start that is left where more is taken off than it was."""
+"""Fraction of a start that remains at least, however much is subtracted."""
 
 
 class MeasuredKernel(NamedTuple):
-    """One kernel that ran."""
+    """One measured kernel."""
 
     flops: float
-    """Its operations."""
+    """Operations."""
     nbytes: float
-    """Bytes that it reads and writes."""
+    """Bytes read and written."""
     start: float
-    """Seconds of its line's start."""
+    """Start of its line, in seconds."""
     rest: float
-    """Seconds of its line beside that."""
+    """Seconds of its line beyond the start."""
     taken: float
-    """Seconds that it took."""
+    """Measured seconds."""
     share: float | None = None
-    """Of these: the part in which it had all cores; None: not measured."""
+    """Fraction of the measured time in which the kernel occupied all cores; None if it was not measured."""
 
 
 @dataclass(frozen=True, eq=False)
 class NearKernels:
-    """Measured kernels of one type of op."""
+    """Measured kernels of one op type."""
 
     FIGURES: ClassVar[tuple[str, ...]] = ("flops", "nbytes", "starts", "rests", "taken", "shares")
-    """Names of what it is made of."""
+    """Names of the fields that are saved."""
     flops: tuple[float, ...]
-    """Operations of each."""
+    """Operations of each kernel."""
     nbytes: tuple[float, ...]
-    """Bytes read and written."""
+    """Bytes that each kernel reads and writes."""
     starts: tuple[float, ...]
-    """Seconds of its line's start."""
+    """Start of each kernel's line, in seconds."""
     rests: tuple[float, ...]
-    """Seconds of its line beside that."""
+    """Seconds of each kernel's line beyond the start."""
     taken: tuple[float, ...]
-    """Seconds that it took."""
+    """Measured seconds of each kernel."""
     shares: tuple[float, ...] = ()
-    """Of that time: the part in which it had all cores; none: not measured."""
+    """Fraction of each measured time in which the kernel occupied all cores; empty if it was not measured."""
     _weights: dict[tuple[float, float], Array] = field(default_factory=dict)
-    """What is known already: the weight of each point, by operations and bytes."""
+    """Cache of the points' weights, by operations and bytes."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NearKernels) and self.figures() == other.figures()
@@ -76,12 +76,12 @@ class NearKernels:
     __hash__ = None  # type: ignore[assignment]
 
     def figures(self) -> dict[str, tuple[float, ...]]:
-        """All that it is made of, by name."""
+        """Return all saved fields by name."""
         return {name: getattr(self, name) for name in self.FIGURES}
 
     @cached_property
     def start(self) -> float:
-        """What a kernel takes that has nothing to do; of larger ones the part that the start has of their line."""
+        """Seconds of a kernel without work, estimated from the start's share of each measured kernel's line."""
         return min(
             seconds * max(start, _LEAST_START) / (max(start, _LEAST_START) + rest)
             for start, rest, seconds in zip(self.starts, self.rests, self.taken, strict=True)
@@ -99,18 +99,18 @@ class NearKernels:
         )
 
     def seconds(self, flops: float, nbytes: float, line: float) -> float:
-        """Returns what a kernel takes.
+        """Return the corrected seconds of a kernel.
 
         Args:
             flops: its operations.
             nbytes: bytes that it reads and writes.
-            line: seconds by its line.
+            line: its seconds by its line.
         """
         weights = self._weights_at(flops, nbytes)
         return max(max(line, _LEAST_START) * math.exp(float(weights @ self._errors)), self.start)
 
     def share(self, flops: float, nbytes: float) -> float | None:
-        """Returns the part of its time in which a kernel has all cores; None: that was not measured.
+        """Return the fraction of its time in which a kernel occupies all cores, or None if that was not measured.
 
         Args:
             flops: its operations.
@@ -127,51 +127,51 @@ class NearKernels:
         return weights
 
     def scaled(self, starts: float, rest: float, less: float) -> Self:
-        """The kernels by lines whose starts and prices are changed alike.
+        """Return the kernels for lines whose starts and prices are changed alike.
 
         Args:
-            starts: what the time of a kernel that has nothing to do is multiplied by.
-            rest: what all that comes on top is multiplied by.
-            less: what each start is shorter then; a part of it stays in any case.
+            starts: factor for the time of a kernel without work.
+            rest: factor for all time beyond that.
+            less: seconds to subtract from each start; a fraction of the start always remains.
         """
         start = self.start
         shorter = shortened(starts * start, less)
         return replace(
             self,
-            starts=tuple(shortened(starts * one, less) for one in self.starts),
-            rests=tuple(rest * one for one in self.rests),
-            taken=tuple(shorter + rest * (one - start) for one in self.taken),
+            starts=tuple(shortened(starts * seconds, less) for seconds in self.starts),
+            rests=tuple(rest * seconds for seconds in self.rests),
+            taken=tuple(shorter + rest * (seconds - start) for seconds in self.taken),
         )
 
 
 def shortened(start: float, less: float) -> float:
-    """A start with so much taken off; a part of it stays.
+    """Subtract seconds from a start, and keep at least a fraction of it.
 
     Args:
         start: seconds.
-        less: seconds.
+        less: seconds to subtract.
     """
     return max(start - less, _LEAST_SHARE * start)
 
 
-def near_kernels(measured: Iterable[MeasuredKernel], coldly: bool = False) -> NearKernels | None:
-    """Returns what measured kernels say, those that are alike as one by their median; None: there are none.
+def near_kernels(measured: Iterable[MeasuredKernel], caches_were_cold: bool = False) -> NearKernels | None:
+    """Merge measured kernels that are alike into one point each, their median; return None if there are none.
 
     Args:
         measured: the kernels.
-        coldly: whether what was done between kernels, to measure them, left them little in the processor's caches. Then
-            the quickest of those that are alike counts, and none takes longer than one that has more to do.
+        caches_were_cold: whether measuring evicted the kernels' data from the processor's caches. Then the fastest of
+            the kernels that are alike counts, and no kernel takes longer than one with more work.
     """
     alike: dict[tuple[int, int], list[MeasuredKernel]] = {}
-    for one in measured:
-        first, second = _place(one.flops, one.nbytes)
-        alike.setdefault((round(first / _STEP), round(second / _STEP)), []).append(one)
+    for kernel in measured:
+        first, second = _place(kernel.flops, kernel.nbytes)
+        alike.setdefault((round(first / _STEP), round(second / _STEP)), []).append(kernel)
     if not alike:
         return None
-    columns = [list(zip(*found, strict=True)) for _, found in sorted(alike.items())]
+    columns = [list(zip(*members, strict=True)) for _, members in sorted(alike.items())]
     flops, nbytes, starts, rests = zip(*[map(median, column[:4]) for column in columns], strict=True)
-    taken = [min(column[4]) if coldly else median(column[4]) for column in columns]
-    if coldly:
+    taken = [min(column[4]) if caches_were_cold else median(column[4]) for column in columns]
+    if caches_were_cold:
         taken = [
             min(
                 seconds
@@ -180,8 +180,8 @@ def near_kernels(measured: Iterable[MeasuredKernel], coldly: bool = False) -> Ne
             )
             for own, size in zip(flops, nbytes, strict=True)
         ]
-    known = [[share for share in column[5] if share is not None] for column in columns]
-    shares = tuple(map(median, known)) if all(known) else ()
+    known_shares = [[share for share in column[5] if share is not None] for column in columns]
+    shares = tuple(map(median, known_shares)) if all(known_shares) else ()
     return NearKernels(flops, nbytes, starts, rests, tuple(taken), shares)
 
 

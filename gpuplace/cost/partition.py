@@ -1,9 +1,9 @@
-"""From the nodes of a step to the flow that the executor runs: folded, partitioned, loops unrolled.
+"""From the nodes of a step to the graph that the executor runs: folded, partitioned, loops unrolled.
 
-Wherever a tensor is needed in a memory that it is not in, one copy goes there for all who take it; where a node only
-waits for one of another device, a signal does. Before, what Grappler changes by default is changed: see
-``constant_folding``, ``dependency_rewrites`` and ``fused_kernels``. A loop runs as often as its trip count says; of a
-long one the first iterations stand for all, with their times stretched.
+A tensor that is needed in another memory is copied there once, for all its consumers; a node that only waits for a
+node of another device gets a signal. Before partitioning, the default rewrites of Grappler are applied: see
+``constant_folding``, ``dependency_rewrites`` and ``fused_kernels``. A loop is unrolled as often as its trip count
+says; of a long loop only the first iterations are, with their times stretched.
 
 Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc (copies within a GPU), executor.cc
 (which kernels are expensive), release 1.15.
@@ -23,7 +23,7 @@ from gpuplace.cost.grappler.dependency_rewrites import (
     bypassed,
     constants,
     divided_by_constants,
-    without_takers,
+    without_consumers,
 )
 from gpuplace.cost.grappler.fused_kernels import fused_kernels
 from gpuplace.cost.item_times import CPU, HOST_OF_GPU, NO_ROW, ItemTimes, Row
@@ -45,7 +45,7 @@ from gpuplace.runtime.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.why.placement import Placement
 
 MOST_ITEMS = 300_000
-"""Loops are unrolled until there are so many items."""
+"""Number of items up to which loops are unrolled."""
 
 
 def unplaced_step(
@@ -56,28 +56,28 @@ def unplaced_step(
     machinery: Machinery,
     rewrites: Rewrites,
 ) -> UnplacedStep:
-    """A step for any devices of its nodes.
+    """Build the step of a graph, for any devices of its nodes.
 
     Args:
-        placement: of the whole graph.
-        part: what runs.
-        shapes: of what runs.
-        works: of what runs.
+        placement: placement of the whole graph.
+        part: the nodes that run.
+        shapes: shapes of these nodes.
+        works: works of these nodes.
         machinery: the machine.
-        rewrites: what Grappler changes.
+        rewrites: Grappler's rewrites.
     """
     return _Builder(placement, part, shapes, works, machinery, rewrites).build()
 
 
 class Rewrites(NamedTuple):
-    """What Grappler changes of a step before it runs."""
+    """Grappler's rewrites of a step before it runs."""
 
     folding: FoldingOptions
     """Which constants are folded."""
     empties: bool
-    """What nobody takes, and what only hands on, is taken out."""
+    """Whether nodes with unused results, and nodes that only pass tensors through, are removed."""
     fuses: bool
-    """A kernel computes what follows it, where it can; gpuplace's own do not."""
+    """Whether kernels are fused with the ops that follow; gpuplace's own runtime does not do that."""
 
 
 @dataclass
@@ -92,12 +92,12 @@ class _Builder:
 
     @property
     def graph(self) -> PlacementGraph:
-        """What runs."""
+        """The nodes that run."""
         return self.part.graph
 
     @cached_property
-    def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """[nodes] what is dead, what is folded, what runs, and what of that is not computed."""
+    def node_masks(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """``[nodes]`` masks of dead nodes, folded nodes, nodes that run, and those of them that are not computed."""
         dead = self.dead()
         catalogue = self.placement.placer.catalogue
         folded = np.zeros(len(self.graph), dtype=bool)
@@ -106,36 +106,38 @@ class _Builder:
         runs = self.running(dead, folded)
         emptied = np.zeros(len(self.graph), dtype=bool)
         if self.rewrites.empties:
-            emptied = without_takers(self.graph, catalogue, runs, folded, self.fetched_nodes)
+            emptied = without_consumers(self.graph, catalogue, runs, folded, self.fetched_nodes)
             if emptied.any():
                 self.assumed.append(
-                    f"Dependency optimization, as by default: {int(emptied.sum())} nodes whose results nobody "
-                    "takes are not computed."
+                    f"Dependency optimization is on by default: {int(emptied.sum())} nodes with unused results "
+                    "are not computed."
                 )
         return dead, folded, runs, emptied
 
     @property
     def fetched_nodes(self) -> list[int]:
-        """What is fetched, or runs for itself."""
+        """Nodes that are fetched or run as targets."""
         return [node for node, _ in self.part.fetches]
 
     def build(self) -> UnplacedStep:
         graph = self.graph
         count = len(graph)
-        dead, folded, runs, emptied = self.what_runs
+        dead, folded, runs, emptied = self.node_masks
         has_gpus = bool(self.machinery.is_gpu.any())
         chosen = runs[graph.src] & runs[graph.dst] & ~folded[graph.dst]
         output = np.where(emptied[graph.dst], CONTROL, graph.src_output)
         catalogue = self.placement.placer.catalogue
         edges = edges_with_memories(self.part, catalogue, chosen, np.full(count, has_gpus), output, runs)
-        src, dst, output, reads, made = edges
+        src, dst, output, reads, writes = edges
+        # Fetches are extra nodes after the graph's own; they carry tensors to the client.
         nodes = count + len(src) - int(chosen.sum())
         slots = np.zeros(nodes, dtype=np.int64)
+        # Tensor numbers of a node start with its control signal, so slot 0 exists even without outputs.
         np.maximum.at(slots, src, output + 2)
         first_tensor = np.concatenate(([0], np.cumsum(np.maximum(slots, 1))))
         tensor = first_tensor[src] + output + 1
-        made_in_host = np.zeros(int(first_tensor[-1]), dtype=np.int64)
-        made_in_host[tensor[made]] = 1
+        writes_in_host = np.zeros(int(first_tensor[-1]), dtype=np.int64)
+        writes_in_host[tensor[writes]] = 1
         none = np.zeros(nodes - count, dtype=bool)
         present = np.concatenate((runs, ~none))
         item_node, weight, item_edges, (before, after) = self.items(present, src, dst)
@@ -161,10 +163,10 @@ class _Builder:
             after=after[order],
             tensor=tensor[of_items],
             reads_in_host=reads[of_items].astype(np.int64),
-            is_turned=edges.is_turned[of_items].astype(np.int64),
+            changes_memory=edges.changes_memory[of_items].astype(np.int64),
             first_tensor=first_tensor,
             nbytes=np.zeros(0),
-            is_made_in_host=made_in_host,
+            is_made_in_host=writes_in_host,
         )
         return UnplacedStep(
             graph_of_step,
@@ -178,60 +180,60 @@ class _Builder:
             tuple(self.assumed),
         )
 
-    # What does not run
+    # Nodes that do not run
 
     def dead(self) -> np.ndarray:
-        """[nodes] bool: nodes in branches of conditionals that are not taken."""
+        """Return ``[nodes]`` bool: nodes in branches that are not taken."""
         dead, unknown = dead_nodes(self.graph, self.shapes.taken)
         if unknown[True]:
             self.assumed.append(
-                f"The predicates of {unknown[True]} Switch nodes are not known: the branch for True is taken to run."
+                f"The predicates of {unknown[True]} Switch nodes are unknown: the branch for True is assumed to run."
             )
         if unknown[False]:
             self.assumed.append(
-                f"The indices of {unknown[False]} _SwitchN nodes are not known: the first branch is taken to run."
+                f"The indices of {unknown[False]} _SwitchN nodes are unknown: the first branch is assumed to run."
             )
         return dead
 
     def running(self, dead: np.ndarray, folded: np.ndarray) -> np.ndarray:
-        """[nodes] bool: what is needed by the fetches, through what is not folded."""
+        """Return ``[nodes]`` bool: nodes that the fetches need, without the inputs of folded nodes."""
         if not folded.any() and not dead.any():
             return np.ones(len(self.graph), dtype=bool)
         start, src = self.graph.in_start.tolist(), self.graph.src.tolist()
         seen = [False] * len(self.graph)
-        gone, cut = dead.tolist(), folded.tolist()
+        is_dead, is_folded = dead.tolist(), folded.tolist()
         stack = []
         for node, _ in self.part.fetches:
-            if not seen[node] and not gone[node]:
+            if not seen[node] and not is_dead[node]:
                 seen[node] = True
                 stack.append(node)
         while stack:
             node = stack.pop()
-            if cut[node]:
+            if is_folded[node]:
                 continue
-            for other in src[start[node] : start[node + 1]]:
-                if not seen[other] and not gone[other]:
-                    seen[other] = True
-                    stack.append(other)
+            for predecessor in src[start[node] : start[node + 1]]:
+                if not seen[predecessor] and not is_dead[predecessor]:
+                    seen[predecessor] = True
+                    stack.append(predecessor)
         return np.array(seen, dtype=bool)
 
     def in_host(self) -> np.ndarray:
-        """[nodes] bool: nodes whose kernels make all their outputs in host memory even on GPUs, and work there."""
+        """Return ``[nodes]`` bool: nodes whose kernels work in host memory, with all outputs there, even on GPUs."""
         signature = self.graph.signature
         used, firsts = np.unique(signature, return_index=True)
         sets = host_arguments(self.graph, self.placement.placer.catalogue, used)
-        found = np.zeros(len(self.graph.signatures), dtype=bool)
+        is_in_host = np.zeros(len(self.graph.signatures), dtype=bool)
         for number, first in zip(used.tolist(), firsts.tolist(), strict=True):
             outputs = sets[number][1]
-            found[number] = bool(outputs) and len(outputs) == len(self.shapes.dtypes(first))
-        return found[signature]
+            is_in_host[number] = bool(outputs) and len(outputs) == len(self.shapes.dtypes(first))
+        return is_in_host[signature]
 
     # Loops
 
     def items(
         self, present: np.ndarray, src: np.ndarray, dst: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Node of every item, how many executions it stands for, and the edges between items: of which, from, to."""
+        """Return each item's node, each item's number of executions, and the item edges: graph edge, from, to."""
         if not any(self.shapes.frames):
             number = np.cumsum(present) - 1
             nodes = np.flatnonzero(present)
@@ -243,7 +245,7 @@ class _Builder:
     # Costs
 
     def devices(self) -> dict[str, Any]:
-        """What the step's graph says of devices."""
+        """Return the device fields of the `StepGraph`."""
         machinery = self.machinery
         memories, models, boards = machinery.memories, machinery.models, machinery.links.board
         gpu = [
@@ -260,12 +262,12 @@ class _Builder:
         place = {None: CPU}
         for model in models:
             if model is not None:
-                for one in (model, model.on_busy_board):
-                    if one not in place:
-                        place[one] = len(self.columns)
-                        self.columns.append(one)
+                for variant in (model, model.on_busy_board):
+                    if variant not in place:
+                        place[variant] = len(self.columns)
+                        self.columns.append(variant)
 
-        def whole(values: Iterable[int]) -> np.ndarray:
+        def integers(values: Iterable[int]) -> np.ndarray:
             return np.array(list(values), dtype=np.int64)
 
         return {
@@ -273,28 +275,30 @@ class _Builder:
             "column_count": len(self.columns),
             "memory_count": len(memories),
             "host_column": HOST_OF_GPU,
-            "gpu": whole(gpu),
-            "memory": whole(memories[one] for one in machinery.physical),
-            "host_memory": whole(memories[one] for one in machinery.hosts),
-            "pool": whole(-1 - host if machinery.pools > 1 else 0 for host in machinery.hosts),
-            "column": whole(place[model] for model in models),
-            "busy_column": whole(place[None if model is None else model.on_busy_board] for model in models),
-            "board": whole(board),
-            "board_gpus": whole(board_gpus),
+            "gpu": integers(gpu),
+            "memory": integers(memories[memory] for memory in machinery.physical),
+            "host_memory": integers(memories[memory] for memory in machinery.hosts),
+            "pool": integers(-1 - host if machinery.pools > 1 else 0 for host in machinery.hosts),
+            "column": integers(place[model] for model in models),
+            "busy_column": integers(
+                place[None if model is None else model.on_busy_board] for model in models
+            ),
+            "board": integers(board),
+            "board_gpus": integers(board_gpus),
         }
 
     def idle(self) -> dict[str, Any]:
-        """Nodes that only hand on or wait, and what they are taken out with: see `step_graph.settle`."""
+        """Return the idle-node fields of the `StepGraph`: nodes that only pass through or wait, and their neighbors."""
         graph = self.graph
-        _, _, runs, _ = self.what_runs
-        chosen = np.zeros(len(graph), dtype=bool)
+        _, _, runs, _ = self.node_masks
+        is_idle = np.zeros(len(graph), dtype=bool)
         if self.rewrites.empties:
-            chosen = bypassed(graph, runs, self.fetched_nodes)
-        both = runs[graph.src] & runs[graph.dst]
-        nodes = np.concatenate((graph.src[both], graph.dst[both])).astype(np.int64)
-        others = np.concatenate((graph.dst[both], graph.src[both])).astype(np.int64)
-        others, nodes = others[chosen[nodes]], nodes[chosen[nodes]]
-        idle = np.flatnonzero(chosen)
+            is_idle = bypassed(graph, runs, self.fetched_nodes)
+        both_run = runs[graph.src] & runs[graph.dst]
+        nodes = np.concatenate((graph.src[both_run], graph.dst[both_run])).astype(np.int64)
+        others = np.concatenate((graph.dst[both_run], graph.src[both_run])).astype(np.int64)
+        others, nodes = others[is_idle[nodes]], nodes[is_idle[nodes]]
+        idle = np.flatnonzero(is_idle)
         counts = np.bincount(nodes, minlength=len(graph))[idle]
         return {
             "idle": idle,
@@ -302,16 +306,16 @@ class _Builder:
             "neighbour": others[np.argsort(nodes, kind="stable")],
         }
 
-    def rows(self, count: int, gone: np.ndarray) -> tuple[list[Row], np.ndarray, dict[str, Any]]:
-        """Rows of costs, the row of each node, and what may be one kernel, by `step_graph.settle`."""
+    def rows(self, count: int, does_not_run: np.ndarray) -> tuple[list[Row], np.ndarray, dict[str, Any]]:
+        """Return the cost rows, each node's row, and the fields of fusible kernels (see `step_graph.settle`)."""
         graph, works, types = self.graph, self.works, self.graph.op_types
-        _, folded, runs, emptied = self.what_runs
+        _, folded, runs, emptied = self.node_masks
         signature = graph.signature
         has_kernel = ~(folded | self.part.is_fed | graph.of_types(CONSTANT_OPS))
         _, work = np.unique(np.fromiter(map(id, works), np.int64, len(works)), return_inverse=True)
         number = {name: place for place, name in enumerate(dict.fromkeys(types))}
         of_type = np.array([number[name] for name in types] or [0])[signature]
-        live = np.flatnonzero(~gone)
+        live = np.flatnonzero(~does_not_run)
         key = ((of_type * (len(works) + 1) + work) * 2 + has_kernel)[live]
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         row = np.zeros(count, dtype=np.int64)
@@ -320,14 +324,14 @@ class _Builder:
         for node in live[first].tolist():
             name = types[signature[node]]
             rows.append(Row(name, name, works[node], bool(has_kernel[node]), name not in INLINE_OPS))
-        changed: dict[tuple[int, str | None], int] = {}
+        rewritten_rows: dict[tuple[int, str | None], int] = {}
 
         def rewritten(node: int, op_type: str | None) -> int:
             key = int(row[node]), op_type
-            if key not in changed:
-                changed[key] = len(rows)
+            if key not in rewritten_rows:
+                rewritten_rows[key] = len(rows)
                 rows.append(rows[key[0]]._replace(rewritten=op_type))
-            return changed[key]
+            return rewritten_rows[key]
 
         if self.rewrites.folding.grappler and self.placement.release not in RELEASES_WITHOUT:
             for node in divided_by_constants(graph, self.shapes, folded, self.part.is_fed):

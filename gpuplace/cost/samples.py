@@ -1,7 +1,7 @@
-"""Measured kernels out of a step's statistics, TensorFlow's or ours: what a cost model is fitted to.
+"""Measured kernels from step statistics of TensorFlow or gpuplace, to which a cost model is fitted.
 
-A CPU's kernel takes the time from the op's start to its end in its thread. A GPU's kernel takes what the lane of all
-streams shows of it, under ``node:Op``; the lane of the device itself shows only how long the host took to start it.
+A CPU kernel's time runs from the op's start to its end in its thread. A GPU kernel's time is that of its ``node:Op``
+entry in the lane of all streams; the lane of the device itself shows only how long the host took to launch it.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from gpuplace.kernels.work.record import Work
 _CPU = re.compile(r"/(?:device:)?cpu:\d+$", re.IGNORECASE)
 _STREAMS = re.compile(r"/(?:device:)?gpu:(\d+)/stream:all$", re.IGNORECASE)
 _LABEL = re.compile(r" = (?:_Mkl(?:Native)?|_)?(\w+)\(")
-"""Type of the op that ran, in the label of a node; oneDNN's kernels and fused ones have names of their own."""
+"""Op type of the kernel that ran, in the label of a node; oneDNN kernels and fused kernels have names of their own."""
 _SAME = 0.05
-"""Kernels that take as long with one core, but for this part, compute in one thread."""
+"""Relative difference up to which a kernel takes as long with one core as with all, so that it runs in one thread."""
 _LONGEST_GAP = 100e-6
-"""Seconds between two nodes of a thread from which on it waited for something."""
+"""Seconds between two nodes of a thread above which the thread waited for something."""
 
 
 class Sample(NamedTuple):
     """One measured kernel."""
 
     op_type: str
-    """Type of the op."""
+    """Op type."""
     work: Work
-    """What it had to do."""
+    """Work of the kernel."""
     gpu: GPUModel | None
-    """Where; None for the CPU."""
+    """The GPU; None for the CPU."""
     seconds: float
-    """What it took."""
+    """Measured seconds."""
     share: float | None = None
-    """Of that time: the part in which all cores of a CPU computed it; None: it was not measured with a single core."""
+    """Fraction of that time in which the kernel occupied all CPU cores; None without a single-core measurement."""
 
 
 class HostTimes(NamedTuple):
-    """What starting a node takes, in seconds, or None where nothing was measured."""
+    """Seconds to start a node; None where nothing was measured."""
 
     executor: float | None
-    """From the end of a kernel on the CPU to the start of the next in the thread."""
+    """Seconds from the end of a CPU kernel to the start of the next one in its thread."""
     launch: float | None
-    """In the host's thread for a kernel on a GPU."""
+    """Seconds of the host's thread to launch a GPU kernel."""
 
 
 def samples_of(
@@ -55,26 +55,31 @@ def samples_of(
     pick: Callable[[Sequence[float]], float] = median,
     alone: Iterable[Any] = (),
 ) -> list[Sample]:
-    """Returns the measured kernels, a sample for every node and device.
+    """Return the measured kernels, one sample for each node and device.
 
-    A kernel that takes as long with one core as with all computes in one thread. Any other has all of them while it
-    runs, be it shorter so or longer, because it waits for them to wake up: two of these side by side save no time.
+    A kernel that takes as long with one core as with all cores runs in one thread. Any other occupies all cores while
+    it runs, even if it takes longer that way because it waits for threads to wake up: running two such kernels side by
+    side saves no time.
 
     Args:
         run_metadatas: ``RunMetadata`` or ``StepStats`` of steps.
-        works: name of a node -> type of its op, and what it has to do; other nodes are left out.
-        gpus: index of a GPU device -> its model; kernels of others are left out.
-        pick: what counts of the times of a node that ran several times.
-        alone: the same steps with one core of the CPU; none: what they would take is not known.
+        works: name of a node to its op type and work; other nodes are ignored.
+        gpus: index of a GPU device to its model; kernels of other GPUs are ignored.
+        pick: reduction of the times of a node that ran several times.
+        alone: the same steps with one CPU core; empty if these were not measured.
     """
     times = _times(run_metadatas, works, gpus, pick)
     times_alone = _times(alone, works, {}, pick)
-    found = []
+    samples = []
     for (name, gpu), seconds in times.items():
-        alone_for = times_alone.get((name, gpu))
-        share = None if alone_for is None else float(abs(alone_for - seconds) > _SAME * seconds)
-        found.append(Sample(*works[name], None if gpu is None else gpus[gpu], seconds, share))
-    return found
+        single_core_seconds = times_alone.get((name, gpu))
+        share = (
+            None
+            if single_core_seconds is None
+            else float(abs(single_core_seconds - seconds) > _SAME * seconds)
+        )
+        samples.append(Sample(*works[name], None if gpu is None else gpus[gpu], seconds, share))
+    return samples
 
 
 def _times(
@@ -83,7 +88,7 @@ def _times(
     gpus: Mapping[int, GPUModel],
     pick: Callable[[Sequence[float]], float],
 ) -> dict[tuple[str, int | None], float]:
-    """Seconds of each node on the CPU, and on each of the GPUs, where it took any."""
+    """Return the seconds of each node on the CPU and on each GPU, without zeros."""
     times: dict[tuple[str, int | None], list[float]] = {}
     for stats in map(_step_stats, run_metadatas):
         for device in stats.dev_stats:
@@ -104,7 +109,7 @@ def _times(
 
 
 def host_times(run_metadatas: Iterable[Any]) -> HostTimes:
-    """Returns what the host takes to start nodes, by the median over all of them.
+    """Return the median times that the host takes to start nodes.
 
     Args:
         run_metadatas: ``RunMetadata`` or ``StepStats`` of steps.
@@ -131,14 +136,14 @@ def _step_stats(run_metadata: Any) -> Any:
 
 
 def has_run(node: Any, op_type: str) -> bool:
-    """Whether it is an op of that type that ran: TensorFlow's optimizers put fused ops in the place of the last.
+    """Whether an entry shows an op of a type: Grappler replaces the last op of a fused kernel by the fused op.
 
     Args:
-        node: ``NodeExecStats`` of a CPU; where it has no label, it ran as it is in the graph.
-        op_type: the type; that of a fused op begins with ``_``.
+        node: ``NodeExecStats`` of a CPU; without a label, the node ran as it is in the graph.
+        op_type: the op type; that of a fused op begins with ``_``.
     """
-    found = _LABEL.search(node.timeline_label)
-    return not op_type.startswith("_") if found is None else found[1] == op_type.removeprefix("_")
+    label = _LABEL.search(node.timeline_label)
+    return not op_type.startswith("_") if label is None else label[1] == op_type.removeprefix("_")
 
 
 def _kernel_seconds(node: Any) -> float:

@@ -1,4 +1,4 @@
-"""What an estimate says in sentences: what the step waits for, how busy devices are, what fits, what is guessed."""
+"""The text of an estimate: breakdown of the step time, device utilization, copies, memory and assumptions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LAUNCHES = "the host's launches and executor"
 _MOST = 4
 _MOST_ASSUMED = 12
 _WORTH_SAYING = 0.01
-"""Parts of a step below which nothing is said of what waits."""
+"""Fraction of the step below which a contribution is not mentioned."""
 
 
 def seconds_text(seconds: float) -> str:
-    """A time in its unit.
+    """Format a time in its unit.
 
     >>> seconds_text(0.0381), seconds_text(2.5), seconds_text(7e-6)
     ('38.1 ms', '2.5 s', '7 µs')
@@ -30,7 +30,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def size_text(nbytes: float) -> str:
-    """Bytes in their unit.
+    """Format a number of bytes in its unit.
 
     >>> size_text(1.3 * 2**30), size_text(512)
     ('1.3 GiB', '512 B')
@@ -42,15 +42,15 @@ def size_text(nbytes: float) -> str:
 
 
 def peak_text(nbytes: float | None, fits: bool | None, size: Callable[[int], str] = size_text) -> str:
-    """The peak of a device's memory, and whether there is room.
+    """Format the peak of a device's memory, and whether it fits.
 
     >>> peak_text(512, True), peak_text(512, False), peak_text(None, None)
     ('512 B', '512 B: does not fit', 'not known')
 
     Args:
-        nbytes: bytes; None where they are not known.
-        fits: whether there is room for them; None where that is not known.
-        size: says how many bytes there are.
+        nbytes: bytes; None if unknown.
+        fits: whether the bytes fit; None if unknown.
+        size: format of a number of bytes.
     """
     if nbytes is None:
         return "not known"
@@ -61,53 +61,57 @@ _FITS = {True: "", False: ": does not fit", None: ": not known whether it fits"}
 
 
 def waits(step: Any) -> dict[str, float]:
-    """Seconds of the critical path, by what the step waited for; they add up to its length."""
+    """Return the seconds of the critical path by activity; they add up to the length of the step."""
     flow, times, names = step.flow, step.times, step.machinery.labels
     first = flow.first_copy
-    found: Counter[str] = Counter()
+    seconds_of: Counter[str] = Counter()
     reached = 0.0
     for item, on_host, begin, end in step.path:
         kind = flow.kind[item]
         if begin > reached:
             late = begin - reached
-            found["hearing that copies are over" if late <= 1.01 * POLL_SECONDS else "free threads"] += late
+            seconds_of[
+                "noticing that copies have finished"
+                if late <= 1.01 * POLL_SECONDS
+                else "waiting for a free thread"
+            ] += late
         lasted = max(end - max(begin, reached), 0.0)
         reached = max(reached, end)
         if on_host:
-            found[LAUNCHES] += lasted
+            seconds_of[LAUNCHES] += lasted
         elif kind == ON_GPU:
-            found["kernels of GPUs"] += lasted
+            seconds_of["GPU kernels"] += lasted
         elif kind == COPY:
             table, copy = flow.copies, int(flow.item_node[item]) - first
             sender, receiver = table.sender[copy], table.receiver[copy]
-            way = f"copies over {table.way[copy]}, {names[sender]} to {names[receiver]}"
+            label = f"copies over {table.way[copy]}, {names[sender]} to {names[receiver]}"
             if table.way[copy] == "signal":
-                way = "signals between devices"
+                label = "signals between devices"
             elif sender == receiver:
-                way = "copies between a GPU's own memory and its host memory"
+                label = "copies between a GPU's own memory and its host memory"
             else:
-                way = _kind_of_way(way)
-            found[way] += lasted
+                label = _kind_of_way(label)
+            seconds_of[label] += lasted
         else:
-            found["kernels of the CPU"] += lasted
+            seconds_of["CPU kernels"] += lasted
     if times.total > reached:
-        found["free threads"] += times.total - reached
-    return dict(found.most_common())
+        seconds_of["waiting for a free thread"] += times.total - reached
+    return dict(seconds_of.most_common())
 
 
 def _kind_of_way(text: str) -> str:
-    """``copies over PCIe, GPU:0 to CPU:0`` without the GPU's number: all towers are one."""
+    """Drop the device numbers: ``copies over PCIe, GPU:0 to CPU:0`` becomes ``copies over PCIe, GPU to CPU``."""
     head, _, ends = text.rpartition(", ")
     source, _, target = ends.partition(" to ")
     return f"{head}, {source.partition(':')[0]} to {target.partition(':')[0]}"
 
 
 def explanation(step: Any, *, memory: bool = True) -> str:
-    """An estimate in sentences.
+    """Return the text of an estimate.
 
     Args:
         step: the estimate.
-        memory: whether to say what the memory holds.
+        memory: whether to describe the contents of the memory.
     """
     total = step.step_time
     subject = step.subject
@@ -116,8 +120,7 @@ def explanation(step: Any, *, memory: bool = True) -> str:
     lines += _loop_lines(step)
     if total:
         parts = [(what, lasted) for what, lasted in waits(step).items() if lasted >= _WORTH_SAYING * total]
-        for what, lasted in parts[: _MOST + 2]:
-            lines.append(f"It waits {seconds_text(lasted)} of {seconds_text(total)} for {what}.")
+        lines.append(f"Breakdown of the step time: {_breakdown(parts[: _MOST + 2], total)}.")
         lines += _gpu_lines(step)
     moved = step.copies
     if moved:
@@ -131,27 +134,47 @@ def explanation(step: Any, *, memory: bool = True) -> str:
         )
         if removed:
             lines.append(
-                f"{removed:,} of them cost nothing: constant folding or dependency optimization removes them before "
-                "the step runs."
+                f"{removed:,} of them cost nothing, because constant folding or dependency optimization removes them "
+                "before the step runs."
             )
         if latest.wait >= _WORTH_SAYING * total:
             lines.append(
-                f"{latest.tensor} waits longest to be copied to {_label(step, latest.target)}: "
-                f"{seconds_text(latest.wait)} for kernels and copies queued before."
+                f"The longest wait for a copy is that of {latest.tensor} to {_label(step, latest.target)}: "
+                f"{seconds_text(latest.wait)} for earlier kernels and copies in its queues."
             )
     if memory:
         lines += step.memory.sentences()
     if step.guessed:
         ops = Counter(row.op for row in step.rows("nodes") if row.guessed)
         named = ", ".join(f"{op} ({count})" for op, count in ops.most_common(_MOST))
-        lines.append(f"{step.guessed:.1%} of the kernels' time is guessed: {named}.")
+        lines.append(f"{step.guessed:.1%} of the kernel time is guessed: {named}.")
     else:
-        lines.append("None of the kernels' time is guessed.")
+        lines.append("None of the kernel time is guessed.")
     shown = step.assumptions[:_MOST_ASSUMED]
     lines += [f"Assumed: {sentence}" for sentence in shown]
     if len(step.assumptions) > len(shown):
-        lines.append(f"Assumed: {len(step.assumptions) - len(shown)} sentences more, see assumptions.")
+        lines.append(f"Assumed: {len(step.assumptions) - len(shown)} more sentences, see assumptions.")
     return "\n".join(lines)
+
+
+def _breakdown(parts: list[tuple[str, float]], total: float) -> str:
+    """Return the activities of a step with their shares, which add up to 100 %.
+
+    >>> _breakdown([("GPU kernels", 0.02), ("CPU kernels", 0.01)], 0.031)
+    'GPU kernels 65% (20 ms), CPU kernels 32% (10 ms), other 3% (1 ms)'
+    """
+    parts = [*parts, ("other", max(total - sum(seconds for _, seconds in parts), 0.0))]
+    shares = [int(100 * seconds / total) for _, seconds in parts]
+    # Largest remainders are rounded up, so that the printed shares add up.
+    by_remainder = sorted(range(len(parts)), key=lambda at: shares[at] - 100 * parts[at][1] / total)
+    for at in by_remainder[: 100 - sum(shares)]:
+        shares[at] += 1
+    shown = zip(parts, shares, strict=True)
+    return ", ".join(
+        f"{name.replace(', ', ' from ')} {share}% ({seconds_text(seconds)})"
+        for (name, seconds), share in shown
+        if share
+    )
 
 
 def _label(step: Any, device: str) -> str:
@@ -160,7 +183,7 @@ def _label(step: Any, device: str) -> str:
 
 
 def _loop_lines(step: Any) -> list[str]:
-    """How often the loops of a step run."""
+    """Return a sentence for each loop of a step with its number of iterations."""
     trips = [(name.removesuffix("/while_context"), count) for name, count in step.shapes.trips.items()]
     lines = [
         f"Loop {name!r} runs {count:g} time{'' if count == 1 else 's'}." for name, count in trips[:_MOST]
@@ -170,7 +193,7 @@ def _loop_lines(step: Any) -> list[str]:
 
 
 def _gpu_lines(step: Any) -> list[str]:
-    """How busy the GPUs are, those alike in one sentence."""
+    """Return sentences about the utilization of the GPUs; GPUs with equal utilization share a sentence."""
     total = step.step_time
     shares = [
         (label, step.busy[name] / total)
@@ -183,10 +206,10 @@ def _gpu_lines(step: Any) -> list[str]:
         return []
     low, high = min(share for _, share in shares), max(share for _, share in shares)
     if len(shares) == 1:
-        return [f"{shares[0][0]} computes in {high:.0%} of it."]
+        return [f"{shares[0][0]} is busy for {high:.0%} of the step."]
     if high - low < 0.1:
         shown = f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
-        return [f"Each of {len(shares)} GPUs computes in {shown} of it."]
+        return [f"Each of {len(shares)} GPUs is busy for {shown} of the step."]
     alike: dict[str, list[str]] = {}
     for label, share in sorted(shares, key=lambda pair: -pair[1]):
         alike.setdefault(f"{share:.0%}", []).append(label)
@@ -195,6 +218,6 @@ def _gpu_lines(step: Any) -> list[str]:
         shown = ", ".join(labels[:_MOST]) + (
             f" and {len(labels) - _MOST:,} more" if len(labels) > _MOST else ""
         )
-        lines.append(f"{shown} compute{'s' if len(labels) == 1 else ''} in {share} of it.")
+        lines.append(f"{shown} {'is' if len(labels) == 1 else 'are'} busy for {share} of the step.")
     left = sum(len(labels) for labels in list(alike.values())[_MOST:])
-    return [*lines, f"{left:,} more GPUs compute less."] if left else lines
+    return [*lines, f"{left:,} more GPUs are busy for less."] if left else lines

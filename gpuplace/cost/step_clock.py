@@ -1,7 +1,7 @@
 """The clock of one step, for any devices of its nodes.
 
-As it stands, in Python, it walks through lists; compiled, through arrays. An estimate asks it about one placement, and
-has it look up times, bytes and ways for that placement alone; a search asks about any.
+Interpreted, the clock works on lists; compiled, on arrays. An estimate times one placement, so it looks up times, bytes
+and routes for that placement alone; a search times any placement.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from gpuplace.placer.placement_graph import CONTROL
 
 
 class StepClock:
-    """The clock.
+    """The clock of one step.
 
     Args:
-        step: what runs.
-        model: what times it.
-        threads: of the inter-op pool.
-        device: [nodes] the devices that it is asked about; None: any.
+        step: the step.
+        model: the cost model.
+        threads: number of threads in the inter-op pool.
+        device: ``[nodes]`` the devices to be timed; None for any.
     """
 
     def __init__(
@@ -37,72 +37,75 @@ class StepClock:
     ) -> None:
         self.step, self.threads = step, threads
         graph = step.graph
-        crosses = np.ones(len(graph.after), dtype=bool)
+        crosses_memory = np.ones(len(graph.after), dtype=bool)
         pairs = np.arange(graph.device_count**2)
         if device is not None:
-            at = step.settled(device)
-            crosses = step.crossing(at)
-            source = graph.node[step.edge_sources[crosses]]
-            pairs = np.unique(at[source] * graph.device_count + at[graph.node[graph.after[crosses]]])
-        self.graph: StepGraph = graph._replace(nbytes=self._nbytes(np.unique(graph.tensor[crosses])))
-        """The step, of arrays."""
+            device_of_node = step.settled(device)
+            crosses_memory = step.crossing(device_of_node)
+            source = graph.node[step.edge_sources[crosses_memory]]
+            pairs = np.unique(
+                device_of_node[source] * graph.device_count
+                + device_of_node[graph.node[graph.after[crosses_memory]]]
+            )
+        self.graph: StepGraph = graph._replace(nbytes=self._nbytes(np.unique(graph.tensor[crosses_memory])))
+        """The step, as arrays."""
         ends = [divmod(pair, graph.device_count) for pair in pairs.tolist()]
         ways, self.way_names = step.machinery.ways(ends, bool(step.is_fed.any()))
-        self._most_copies = int(crosses.sum())
+        self._most_copies = int(crosses_memory.sum())
         self._functions: tuple[Any, Any] = step_graph, clock_functions
         self._graph, self._ways = as_lists(self.graph), as_lists(ways)
         self.ways: Ways = as_arrays(ways)
-        self._settled, self._wanted = device, None
+        self._settled, self._needed_costs = device, None
         self._renew()
         if device is not None:
-            step_graph.settle(self._graph, at.tolist(), self._clock)
-            self._wanted = set(self.clock.cost)
-        self.costs: Costs = step.times.costs(model, self._wanted)
+            step_graph.settle(self._graph, device_of_node.tolist(), self._clock)
+            self._needed_costs = set(self.clock.cost)
+        self.costs: Costs = step.times.costs(model, self._needed_costs)
         self._costs = as_lists(self.costs)
 
     def _nbytes(self, tensors: np.ndarray) -> np.ndarray:
-        """[tensors] float64: bytes of some, 0 for others."""
+        """Return ``[tensors]`` float64: the bytes of the given tensors, 0 for others."""
         first, nbytes = self.step.graph.first_tensor, self.step.nbytes
-        found = np.zeros(int(first[-1]))
+        sizes = np.zeros(int(first[-1]))
         owners = np.searchsorted(first, tensors, side="right") - 1
-        found[tensors] = [
+        sizes[tensors] = [
             0.0 if output == CONTROL else nbytes(node, output)
             for node, output in zip(owners.tolist(), (tensors - first[owners] - 1).tolist(), strict=True)
         ]
-        return found
+        return sizes
 
     def new_clock(self) -> Clock:
-        """Room for a run, of arrays."""
+        """Return an empty clock, as arrays."""
         return new_clock(self.graph, self.ways, self.threads, self._most_copies)
 
     def _renew(self) -> None:
-        """Makes room of its own for a clock that shares all else with another."""
+        """Allocate a clock of its own, after everything else was shared with another `StepClock`."""
         self.clock: Clock = as_lists(self.new_clock())
-        """What a run leaves."""
+        """Result of the last run."""
         self._clock: Any = self.clock
 
     def timed(self, model: CostModel, threads: int) -> StepClock:
-        """The clock with the times of another model.
+        """Return the clock with the times of another model.
 
         Args:
-            model: what times the step.
-            threads: of the inter-op pool.
+            model: the cost model.
+            threads: number of threads in the inter-op pool.
         """
         other = copy(self)
         other.threads, other._settled = threads, None
-        other.costs = self.step.times.costs(model, self._wanted)
+        other.costs = self.step.times.costs(model, self._needed_costs)
         other._costs = as_lists(other.costs)
         other._renew()
         return other
 
     @staticmethod
     def is_compiled_at_once() -> bool:
-        """Whether `compiled` takes no time: the functions were compiled before."""
+        """Whether `compiled` returns immediately, because the functions have been compiled before."""
         functions: list[Any] = [step_graph.settle, clock_functions.run]
         return can_compile() and all(map(is_ready, functions))
 
     def compiled(self) -> StepClock:
-        """The clock with its functions compiled; as it stands where that cannot be."""
+        """Return the clock with compiled functions, or itself if they cannot be compiled."""
         if not can_compile():
             return self
         from gpuplace.numerics.compiled.record_types import Packed
@@ -115,26 +118,28 @@ class StepClock:
         return other
 
     def seconds(self, device: np.ndarray) -> float:
-        """How long the step takes.
+        """Return the length of the step.
 
         Args:
-            device: [nodes] positions in the device set.
+            device: ``[nodes]`` positions in the device set.
         """
-        made, functions = self._clock, self._functions
+        clock, functions = self._clock, self._functions
         if self._settled is not device:
-            at = self.step.settled(device)
-            functions[0].settle(self._graph, at.tolist() if made is self.clock else at, made)
+            device_of_node = self.step.settled(device)
+            functions[0].settle(
+                self._graph, device_of_node.tolist() if clock is self.clock else device_of_node, clock
+            )
         self._settled = None
-        found = functions[1].run(self._graph, self._costs, self._ways, made, self.threads, math.inf)
-        return float(found)
+        total = functions[1].run(self._graph, self._costs, self._ways, clock, self.threads, math.inf)
+        return float(total)
 
     def run(self, device: np.ndarray) -> tuple[StepFlow, Times]:
-        """What runs, and when.
+        """Return the items that run, and their times.
 
         Args:
-            device: [nodes] positions in the device set.
+            device: ``[nodes]`` positions in the device set.
         """
-        for name in ("host_start", "host_end", "start", "end"):  # what never becomes ready has these
+        for name in ("host_start", "host_end", "start", "end"):  # items that never become ready keep -1
             part = getattr(self.clock, name)
             part[:] = np.full(len(part), -1.0) if isinstance(part, np.ndarray) else [-1.0] * len(part)
         self.seconds(device)
@@ -184,11 +189,11 @@ class StepClock:
         to_host: np.ndarray,
         way: np.ndarray,
     ) -> tuple[CopyTable, np.ndarray]:
-        """The copies of a step, and which of them each run of a loop's body makes again.
+        """Return the copies of a step, and for each copy item its position among them: a loop repeats a copy.
 
         Args:
-            device: [nodes and ends] where each is.
-            source, tensor, receiver, to_host, way: [copies] as in `Clock`.
+            device: ``[nodes and fetches]`` device of each.
+            source, tensor, receiver, to_host, way: ``[copies]`` as in `Clock`.
         """
         graph = self.graph
         keys = (tensor * graph.device_count + receiver) * 2 + to_host
@@ -196,8 +201,8 @@ class StepClock:
         node = graph.node[source[first]]
         output = tensor[first] - graph.first_tensor[node] - 1
         names = [
-            "signal" if port == CONTROL else self.way_names[one]
-            for port, one in zip(output.tolist(), way[first].tolist(), strict=True)
+            "signal" if port == CONTROL else self.way_names[route]
+            for port, route in zip(output.tolist(), way[first].tolist(), strict=True)
         ]
         copies = CopyTable(
             node.tolist(),
@@ -211,56 +216,56 @@ class StepClock:
         return copies, number
 
     def _computed_by(self) -> np.ndarray:
-        """[nodes and ends] the node whose kernel computes each; -1: it has one of its own."""
+        """Return ``[nodes and fetches]`` the node whose kernel computes each; -1 if it has a kernel of its own."""
         graph, row = self.graph, np.array(self.clock.row)
-        found = np.full(len(row), -1, dtype=np.int64)
+        computed_by = np.full(len(row), -1, dtype=np.int64)
         leader = np.repeat(graph.fused[graph.first_fused[:-1]], np.diff(graph.first_fused))
         joins = (graph.fused != leader) & (row[graph.fused] == graph.fused_row)
-        found[graph.fused[joins]] = leader[joins]
-        return found
+        computed_by[graph.fused[joins]] = leader[joins]
+        return computed_by
 
 
 def new_clock(graph: StepGraph, ways: Ways, threads: int, copies: int) -> Clock:
-    """A clock of arrays.
+    """Return an empty clock, as arrays.
 
     Args:
-        graph: what it runs.
-        ways: of copies.
-        threads: of the inter-op pool.
-        copies: how many copies there can be.
+        graph: the step that it will run.
+        ways: routes of the copies.
+        threads: number of threads in the inter-op pool.
+        copies: maximal number of copies.
     """
     items, nodes = graph.item_count, len(graph.row)
-    both = items + copies
+    items_and_copies = items + copies
     streams = int(max(ways.stream.max(initial=-1), graph.gpu.max(initial=-1))) + 1
     links, pools = int(ways.link.max(initial=-1)) + 1, int(graph.pool.max(initial=-1)) + 1
     per_node = int(np.diff(graph.first_tensor).max(initial=1))
 
-    def whole(size: int) -> np.ndarray:
+    def integers(size: int) -> np.ndarray:
         return np.zeros(size, dtype=np.int64)
 
     return Clock(
-        **{name: np.full(both, -1.0) for name in ("host_start", "host_end", "start", "end")},
-        **{name: whole(both) - 1 for name in ("host_cause", "cause")},
-        copies=whole(1),
+        **{name: np.full(items_and_copies, -1.0) for name in ("host_start", "host_end", "start", "end")},
+        **{name: integers(items_and_copies) - 1 for name in ("host_cause", "cause")},
+        copies=integers(1),
         **{
-            name: whole(copies)
+            name: integers(copies)
             for name in ("source", "carried", "receiver", "to_host", "way", "only_edge", "kept")
         },
-        row=whole(nodes),
-        column=whole(graph.device_count),
-        board_busy=whole(len(graph.board_gpus)),
-        **{name: whole(items) for name in ("device", "cost", "stream", "pending")},
-        following=whole(both),
-        **{name: whole(threads + 1) for name in ("head", "tail")},
-        idle=whole(threads),
-        awake=whole(2),
+        row=integers(nodes),
+        column=integers(graph.device_count),
+        board_busy=integers(len(graph.board_gpus)),
+        **{name: integers(items) for name in ("device", "cost", "stream", "pending")},
+        following=integers(items_and_copies),
+        **{name: integers(threads + 1) for name in ("head", "tail")},
+        idle=integers(threads),
+        awake=integers(2),
         looks_until=np.zeros(1),
-        is_sent=whole(per_node * graph.device_count * 2) - 1,
+        is_sent=integers(per_node * graph.device_count * 2) - 1,
         free=np.zeros(streams),
-        **{name: whole(streams) for name in ("last", "is_due", "queue_head", "queue_tail", "gpu_busy")},
+        **{name: integers(streams) for name in ("last", "is_due", "queue_head", "queue_tail", "gpu_busy")},
         link_free=np.zeros(links),
-        link_last=whole(links),
+        link_last=integers(links),
         pool_free=np.zeros(pools),
-        pool_last=whole(pools),
+        pool_last=integers(pools),
         events=EventHeap.for_events(2 * threads + copies + 4),
     )

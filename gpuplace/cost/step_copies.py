@@ -1,15 +1,15 @@
 """The copies of a step: one for each tensor and memory of another device that needs it. All views show these.
 
-A tensor crosses once to a memory, for all nodes there that consume it; a GPU has its own memory and, for arguments that
-its kernels want there, host memory. Feeds come from the client's device, and fetches go there. A control dependency
-between devices is a signal, not a copy, and counts apart::
+A tensor is copied to a memory once, for all its consumers there. A GPU has its own memory and host memory, where its
+kernels expect some arguments. Feeds come from the client's device, and fetches go there. A control dependency
+between devices is a signal, not a copy, and is counted separately::
 
     a (CPU:0) ──┬──> MatMul (GPU:0)       1 copy of a, to GPU:0
                 └──> Tanh   (GPU:0)
     MatMul ─ ─ ─ ─> NoOp    (CPU:0)       1 signal
 
-Copies are those of the step as the graph states it, as a traced session runs it. An optimizer may remove some of them
-before a step runs, such as copies of folded constants: an estimate says which, and they cost nothing there.
+The copies are those of the step as the graph states it, as a traced session runs it. An optimizer may remove some of
+them before the step runs, such as copies of folded constants; an estimate marks these, and they cost nothing there.
 
 Source: tensorflow/core/graph/graph_partition.cc (one ``_Recv`` for a tensor, device and memory), release 1.15.
 """
@@ -33,7 +33,7 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 from gpuplace.why.placement import Placement
 
 CLIENT = 0
-"""Device, by position, that feeds come from and fetches go to."""
+"""Position of the device that feeds come from and fetches go to."""
 
 
 class StepCopy(NamedTuple):
@@ -42,13 +42,13 @@ class StepCopy(NamedTuple):
     node: int
     """Producing node, by position in the whole graph."""
     output: int
-    """Its output."""
+    """Output of that node."""
     source: int
-    """Device that it comes from, by position in the device set."""
+    """Sending device, by position in the device set."""
     target: int
-    """Device that it goes to."""
+    """Receiving device."""
     to_host: bool
-    """Whether it goes to host memory, as always on a CPU."""
+    """Whether it goes to host memory; always true on a CPU."""
     runs: int
     """How often a step copies it: once for each iteration of the loops around it."""
     use: str
@@ -56,69 +56,72 @@ class StepCopy(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Edges of a step with the memories at their ends; the last ones lead to the client."""
+    """Edges of a step with the memories at both ends; the last edges lead to the client."""
 
     src: np.ndarray
     """[edges] producing node."""
     dst: np.ndarray
-    """[edges] consuming node; from the number of nodes on, a fetch."""
+    """[edges] consuming node; numbers from the node count up stand for fetches."""
     output: np.ndarray
     """[edges] output of the producing node, or `CONTROL`."""
     reads: np.ndarray
-    """[edges] bool: whether they end in host memory even if the consuming node is on a GPU."""
-    made: np.ndarray
-    """[edges] bool: whether they begin in host memory even if the producing node is on a GPU."""
+    """[edges] bool: whether the consumer reads host memory even on a GPU."""
+    writes: np.ndarray
+    """[edges] bool: whether the producer writes host memory even on a GPU."""
 
     @property
-    def is_turned(self) -> np.ndarray:
-        """[edges] bool: what goes from one memory of a GPU to the other if both nodes are there."""
-        return (self.reads != self.made) & (self.output != CONTROL)
+    def changes_memory(self) -> np.ndarray:
+        """[edges] bool: whether the tensor moves between GPU and host memory if both nodes are on one GPU."""
+        return (self.reads != self.writes) & (self.output != CONTROL)
 
 
 def crosses(
-    sender: np.ndarray, receiver: np.ndarray, is_turned: np.ndarray, is_gpu: np.ndarray
+    sender: np.ndarray, receiver: np.ndarray, changes_memory: np.ndarray, is_gpu: np.ndarray
 ) -> np.ndarray:
-    """Return [edges] bool: whether something is carried from one memory to another.
+    """Return [edges] bool: whether a tensor or signal moves from one memory to another.
 
     Args:
-        sender, receiver: [edges] positions of devices.
-        is_turned: [edges] as of `Edges`.
+        sender, receiver: [edges] device positions.
+        changes_memory: [edges] as in `Edges`.
         is_gpu: [devices] bool.
     """
-    return (sender != receiver) | (is_turned & is_gpu[sender])
+    return (sender != receiver) | (changes_memory & is_gpu[sender])
 
 
 def host_arguments(graph: PlacementGraph, catalogue: Catalogue, used: np.ndarray) -> list[HostMemory]:
-    """Return [signatures] inputs and outputs in host memory for a node on a GPU.
+    """Return [signatures] the inputs and outputs in host memory of a node on a GPU.
 
     Args:
         graph: the nodes.
         catalogue: the kernels.
-        used: the signatures of nodes on GPUs; others have none.
+        used: signatures of nodes on GPUs; the result is empty for others.
     """
-    wanted = set(used.tolist())
+    used_signatures = set(used.tolist())
     none: HostMemory = (frozenset(), frozenset())
-    found = []
+    arguments = []
     for number, signature in enumerate(graph.signatures):
         op_def = catalogue.ops.get(signature.op_type)
-        if op_def is None or number not in wanted:
-            found.append(none)
+        if op_def is None or number not in used_signatures:
+            arguments.append(none)
             continue
         attrs = {**op_def.defaults, **dict(signature.attrs)}
         try:
-            found.append(catalogue.kernels.host_memory(op_def, attrs, "GPU"))
+            arguments.append(catalogue.kernels.host_memory(op_def, attrs, "GPU"))
         except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
-            found.append(none)
-    return found
+            arguments.append(none)
+    return arguments
 
 
 def _are_in(sets: Sequence[Set[int]], which: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Return [positions] bool: whether each is in the set whose number `which` gives."""
-    found = np.array([len(each) > 0 for each in sets], dtype=bool)[which]
-    asked, of = np.unique(which[found].astype(np.int64) << 32 | positions[found], return_inverse=True)
-    pairs = zip((asked >> 32).tolist(), (asked & 0xFFFFFFFF).tolist(), strict=True)
-    found[found] = np.array([at in sets[number] for number, at in pairs], dtype=bool)[of]
-    return found
+    """Return [positions] bool: whether each is in the set that `which` selects."""
+    is_member = np.array([len(members) > 0 for members in sets], dtype=bool)[which]
+    # Pack set number and position into one integer: many edges share few distinct pairs.
+    pairs_to_test, pair_number = np.unique(
+        which[is_member].astype(np.int64) << 32 | positions[is_member], return_inverse=True
+    )
+    pairs = zip((pairs_to_test >> 32).tolist(), (pairs_to_test & 0xFFFFFFFF).tolist(), strict=True)
+    is_member[is_member] = np.array([at in sets[number] for number, at in pairs], dtype=bool)[pair_number]
+    return is_member
 
 
 def edges_with_memories(
@@ -129,15 +132,15 @@ def edges_with_memories(
     output: np.ndarray | None = None,
     is_run: np.ndarray | None = None,
 ) -> Edges:
-    """Return edges of a step with the memories at their ends, those of the fetches last.
+    """Return edges of a step with the memories at both ends, those of the fetches last.
 
     Args:
         part: the step.
         catalogue: the kernels.
-        chosen: [edges of the part] bool: which edges count.
-        on_gpu: [nodes] bool: which nodes are, or may be, on GPUs.
-        output: [edges of the part] what each edge carries, in place of what the graph says.
-        is_run: [nodes] bool: what runs, so that it can be fetched; None: everything.
+        chosen: [edges of the part] bool: edges to include.
+        on_gpu: [nodes] bool: nodes that are, or may be, on GPUs.
+        output: [edges of the part] output that each edge carries; None: as in the graph.
+        is_run: [nodes] bool: nodes that run, and can be fetched; None for all.
     """
     graph = part.graph
     count = len(graph)
@@ -146,13 +149,13 @@ def edges_with_memories(
     port = (graph.src_output if output is None else output)[chosen].astype(np.int64)
     position = graph.dst_input[chosen].astype(np.int64)
     reads = _are_in([inputs for inputs, _ in sets], graph.signature[dst], position)
-    made = _are_in([outputs for _, outputs in sets], graph.signature[src], port)
+    writes = _are_in([outputs for _, outputs in sets], graph.signature[src], port)
     fetched = [
         (node, port)
         for node, port in dict.fromkeys(part.fetches)
         if port >= 0 and (is_run is None or is_run[node])
     ]
-    begins = [port in sets[int(graph.signature[node])][1] for node, port in fetched]
+    fetched_in_host = [port in sets[int(graph.signature[node])][1] for node, port in fetched]
     nodes = np.array([node for node, _ in fetched], dtype=np.int64)
     ports = np.array([port for _, port in fetched], dtype=np.int64)
     return Edges(
@@ -160,7 +163,7 @@ def edges_with_memories(
         np.concatenate((dst, np.arange(count, count + len(fetched)))),
         np.concatenate((port, ports)),
         np.concatenate((reads, np.ones(len(fetched), dtype=bool))),
-        np.concatenate((made, np.array(begins, dtype=bool))),
+        np.concatenate((writes, np.array(fetched_in_host, dtype=bool))),
     )
 
 
@@ -173,13 +176,13 @@ class StepCopies:
     rows: tuple[StepCopy, ...]
     """The copies, in the order of their producing nodes."""
     of_edge: np.ndarray
-    """[edges of the whole graph] int64: the row that brings an edge its tensor, -1 where nothing is copied."""
+    """[edges of the whole graph] int64: row of the copy that the edge reads, -1 without a copy."""
     signals: int
-    """Control dependencies between devices, one for each node and device that waits for it."""
+    """Control dependencies between devices, one for each node and waiting device."""
 
     @cached_property
     def count(self) -> int:
-        """How many copies a step makes."""
+        """Number of copies in a step, loop iterations included."""
         return sum(row.runs for row in self.rows)
 
 
@@ -187,29 +190,29 @@ def copies_of_part(placement: Placement, part: StepPart, shapes: StepShapes) -> 
     """Return the copies of a step.
 
     Args:
-        placement: the whole graph, placed.
+        placement: the placed whole graph.
         part: the step.
-        shapes: of it.
+        shapes: shapes of the step.
     """
     is_gpu = np.array([device.device_type == "GPU" for device in placement.device_set], dtype=bool)
     graph = part.graph
     dead, _ = dead_nodes(graph, shapes.taken)
     device = np.where(part.is_fed, CLIENT, np.maximum(part.device, 0))
-    has_device = (part.device >= 0) | part.is_fed  # of a graph that cannot be placed, as far as it is
+    has_device = (part.device >= 0) | part.is_fed  # a graph that cannot be placed may be placed in part
     chosen = ~dead[graph.src] & ~dead[graph.dst] & has_device[graph.src] & has_device[graph.dst]
     catalogue = placement.placer.catalogue
     edges = edges_with_memories(part, catalogue, chosen, is_gpu[device], is_run=~dead & has_device)
     fetches = len(edges.src) - int(chosen.sum())
     ends = np.concatenate((device, np.full(fetches, CLIENT, dtype=np.int64)))
     sender, receiver = ends[edges.src], ends[edges.dst]
-    crossing = np.flatnonzero(crosses(sender, receiver, edges.is_turned, is_gpu))
+    crossing = np.flatnonzero(crosses(sender, receiver, edges.changes_memory, is_gpu))
     is_control = edges.output == CONTROL
     to_host = edges.reads | ~is_gpu[receiver] | is_control
-    # one for all that consume a tensor in a memory
+    # One copy serves all consumers of a tensor in one memory.
     keys = np.stack((edges.src, edges.output, receiver, to_host), axis=1)[crossing].astype(np.int64)
     unique, of_crossing = np.unique(keys.reshape(-1, 4), axis=0, return_inverse=True)
     of_crossing = of_crossing.reshape(-1)
-    is_fetch = np.ones(len(unique), dtype=bool)  # what no node needs
+    is_fetch = np.ones(len(unique), dtype=bool)  # copies that no node reads
     is_fetch[of_crossing[edges.dst[crossing] < len(graph)]] = False
     row_of = np.full(len(unique) + 1, -1, dtype=np.int64)
     rows: list[StepCopy] = []
@@ -219,7 +222,7 @@ def copies_of_part(placement: Placement, part: StepPart, shapes: StepShapes) -> 
         if source != target and output == CONTROL:
             signals += 1
         elif source != target and shapes.dtypes(node)[output].base_dtype is not resource:
-            # a handle is known everywhere on its host
+            # Resource handles are not copied: they are valid on every device of their host.
             use = "fetch" if is_fetch[number] else "feed" if part.is_fed[node] else ""
             runs = max(round(shapes.runs(node)), 0)
             row_of[number] = len(rows)
@@ -232,30 +235,30 @@ def copies_of_part(placement: Placement, part: StepPart, shapes: StepShapes) -> 
 
 
 def _edges_of_part(part: StepPart) -> np.ndarray:
-    """[edges of the whole graph] bool: which are edges of the step's graph, where they are in the same order."""
+    """Return [edges of the whole graph] bool: edges of the step's graph, which has them in the same order."""
     graph = part.subject.graph
     runs = part.subject.runs
-    found = runs[graph.src] & runs[graph.dst]
+    is_in_part = runs[graph.src] & runs[graph.dst]
     if part.subject.fed:
-        found &= ~np.isin(graph.dst, np.array(sorted(node for node, _ in part.subject.fed)))
-    return found
+        is_in_part &= ~np.isin(graph.dst, np.array(sorted(node for node, _ in part.subject.fed)))
+    return is_in_part
 
 
 def step_copies(placement: Placement) -> StepCopies:
-    """Return the copies of a placed graph's default step, worked out once for a placement.
+    """Return the copies of a placed graph's default step, cached in the placement.
 
     Args:
-        placement: the whole graph, placed.
+        placement: the placed whole graph.
 
     Raises:
-        InvalidArgumentError: the graph has no nodes, or its shapes do not fit.
+        InvalidArgumentError: The graph has no nodes, or its shapes do not match.
     """
-    found: StepCopies | None = placement.__dict__.get("_step_copies")
-    if found is None:
+    copies: StepCopies | None = placement.__dict__.get("_step_copies")
+    if copies is None:
         graph, catalogue = placement.graph, placement.placer.catalogue
         part = step_part(placement, placement.subject)
         shapes: StepShapes | None = graph.__dict__.get("_step_shapes")
         if shapes is None:
             shapes = graph.__dict__["_step_shapes"] = step_shapes(part.graph, catalogue=catalogue)
-        found = placement.__dict__["_step_copies"] = copies_of_part(placement, part, shapes)
-    return found
+        copies = placement.__dict__["_step_copies"] = copies_of_part(placement, part, shapes)
+    return copies

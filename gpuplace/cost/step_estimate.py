@@ -1,7 +1,7 @@
-"""What a step will cost: the answer of `gpuplace.estimate`.
+"""Predicted cost of a step: the result of `gpuplace.estimate`.
 
-It keeps the arrays of the flow and its times, and works out tables, sentences and timelines only when asked; memory is
-predicted when it is first asked for.
+An estimate stores the arrays of the step and their times. Tables, texts and timelines are computed on demand, and
+memory is predicted when it is first read.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ class StepRequest:
     """A step, and the options of the session that runs it."""
 
     fetches: Any = None
-    """As for `gpuplace.estimate`; None: the default subject."""
+    """As for `gpuplace.estimate`; None for the default subject."""
     feeds: Mapping[Any, Any] = field(default_factory=dict)
     """Tensor, or its name, to a shape or an array."""
     config: Any = None
     """The ``ConfigProto``."""
     trip_counts: Mapping[str, float] | None = None
-    """Name of a loop's frame to how often its body runs."""
+    """Name of a loop's frame to the number of its iterations."""
     whole_graph: bool = False
     """Whether every node of the graph runs."""
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays that are fed, by name of the node."""
+        """Arrays that are fed, by node name."""
         return {
             feed_name(key).partition(":")[0]: value
             for key, value in self.feeds.items()
@@ -68,41 +68,41 @@ class StepRequest:
 
 @dataclass(eq=False, repr=False)
 class StepEstimate:
-    """What one step of a graph will take on a machine; `gpuplace.estimate` makes it."""
+    """Predicted cost of one step of a graph on a machine, as `gpuplace.estimate` returns it."""
 
     placement: Placement
-    """The graph, placed."""
+    """The placed graph."""
     part: StepPart
-    """What runs."""
+    """The nodes that run."""
     shapes: StepShapes
-    """Of what runs."""
+    """Their shapes."""
     works: Sequence[Work]
-    """Of what runs."""
+    """Their works."""
     machinery: Machinery
     """The machine."""
     cost_model: CostModel
-    """What timed the work."""
+    """The model that timed the works."""
     flow: StepFlow
-    """What was run."""
+    """The items of the step."""
     times: Times
-    """When it was run."""
+    """The times of the items."""
     request: StepRequest
-    """The step that was asked for."""
+    """The requested step."""
     assumptions: tuple[str, ...]
-    """What had to be assumed, a sentence each."""
+    """Assumptions, one sentence each."""
     memory_requests: dict[Hashable, Any]
     """Allocations of the step by placement, shared by all estimates of the step."""
 
     @property
     def subject(self) -> Subject:
-        """The step: which nodes run, what is fetched and fed."""
+        """The step: nodes that run, fetches and feeds."""
         return self.part.subject
 
     # Time
 
     @property
     def step_time(self) -> float:
-        """Seconds that the step takes."""
+        """Predicted seconds of the step."""
         return self.times.total
 
     @cached_property
@@ -122,7 +122,7 @@ class StepEstimate:
 
     @cached_property
     def node_times(self) -> dict[str, np.ndarray]:
-        """[nodes] begin, end, time, host time and runs, of all executions; an infinite begin where it does not run."""
+        """[nodes] begin, end, time, host time and runs over all executions; infinite begin if a node does not run."""
         items, count = self.item_times, len(self.part.graph)
         chosen = (self.flow.item_node < count) & (items["host_start"] >= 0)
         node = self.flow.item_node[chosen]
@@ -140,24 +140,24 @@ class StepEstimate:
 
     @property
     def node_seconds(self) -> np.ndarray:
-        """[nodes of the part] seconds of all executions of each, as in ``frame()``; 0 for what does not run."""
+        """[nodes of the part] seconds of all executions, as in ``frame()``; 0 if a node does not run."""
         return self.node_times["time"]
 
     @property
     def node_runs(self) -> np.ndarray:
-        """[nodes of the part] how often each runs."""
+        """[nodes of the part] number of executions."""
         return self.node_times["runs"]
 
     @cached_property
     def running(self) -> list[int]:
         """Nodes that run, in order of their begin."""
         start = self.node_times["start"]
-        found = np.flatnonzero(np.isfinite(start))
-        return found[np.argsort(start[found], kind="stable")].tolist()
+        nodes = np.flatnonzero(np.isfinite(start))
+        return nodes[np.argsort(start[nodes], kind="stable")].tolist()
 
     @cached_property
     def begins(self) -> dict[str, float]:
-        """When each node that runs began first, in seconds, by its name."""
+        """First begin of each node that runs, in seconds, by node name."""
         names, start = self.part.graph.names, self.node_times["start"].tolist()
         return {names[node]: start[node] for node in self.running}
 
@@ -165,8 +165,8 @@ class StepEstimate:
         """Return the bytes of an output; an unknown size counts as 1.
 
         Args:
-            node: a node of the step, by its position in the whole graph.
-            output: its output.
+            node: position of a node of the step in the whole graph.
+            output: output of the node.
         """
         return self.shapes.nbytes(int(np.searchsorted(self.part.nodes, node)), output)
 
@@ -179,37 +179,37 @@ class StepEstimate:
     def busy(self) -> dict[str, float]:
         """Seconds in which each device computes, by full name."""
         items = self.item_times
-        found = {}
+        seconds = {}
         count = len(self.part.graph)
         is_node = (self.flow.item_node < count) & (items["host_start"] >= 0)
         for number, name in enumerate(self.device_names):
             if self.machinery.is_gpu[number]:
-                here = is_node & (self.flow.device == number) & (items["kind"] == ON_GPU)
-                found[name] = float(items["kernel"][here].sum())
+                is_counted = is_node & (self.flow.device == number) & (items["kind"] == ON_GPU)
+                seconds[name] = float(items["kernel"][is_counted].sum())
             else:
-                here = is_node & (self.flow.device == number) & (items["end"] > items["start"])
-                found[name] = _covered(items["start"][here], items["end"][here])
-        return found
+                is_counted = is_node & (self.flow.device == number) & (items["end"] > items["start"])
+                seconds[name] = _covered(items["start"][is_counted], items["end"][is_counted])
+        return seconds
 
     @cached_property
     def step_copies(self) -> StepCopies:
-        """The copies of the step, with nodes by position in the whole graph."""
+        """Copies of the step, with nodes by position in the whole graph."""
         return copies_of_part(self.placement, self.part, self.shapes)
 
     @cached_property
     def copies(self) -> tuple[CopyCost, ...]:
-        """Every tensor that a step copies to another device, in order of the first begin."""
+        """Tensors that the step copies to another device, in order of the first begin."""
         rows = [cost for _, cost in self.costs_of_copies]
         return tuple(sorted(rows, key=lambda copy: (copy.start, copy.tensor, copy.target)))
 
     @cached_property
     def costs_of_copies(self) -> list[tuple[StepCopy, CopyCost]]:
-        """Each copy of the step with what it costs."""
+        """Each copy of the step with its cost."""
         return copy_costs(self)
 
     @cached_property
     def guessed(self) -> float:
-        """The part of the time of all kernels, 0 to 1, that rests on guesses: ops without a model, assumed shapes."""
+        """Fraction of the kernel time, 0 to 1, that is based on guesses: ops without a model, assumed shapes."""
         time = self.node_times["time"]
         kernels = self._kernel_times
         total = float(kernels.sum()) or float(time.sum())
@@ -225,14 +225,14 @@ class StepEstimate:
 
     @cached_property
     def path(self) -> list[tuple[int, bool, float, float]]:
-        """What the step waits for from its begin to its end; see `gpuplace.cost.clock.path`."""
+        """Critical path of the step; see `gpuplace.cost.clock.path`."""
         return self.flow.path(self.times)
 
     # Memory
 
     @cached_property
     def memory(self) -> StepMemory:
-        """The memory of every GPU, and of the host, over time: what a simulated GPU's allocator shows when it runs."""
+        """Memory of every GPU and of the host over time, as a simulated GPU's allocator shows it when the step runs."""
         return StepMemory.predict(
             self.placement,
             self.part,
@@ -245,29 +245,29 @@ class StepEstimate:
 
     @property
     def peak_memory(self) -> dict[str, int | None]:
-        """Most bytes in use on each device, by full name, variables included; None where that is not known."""
+        """Peak bytes in use on each device, by full name, variables included; None where it is unknown."""
         return dict(self.memory.peaks)
 
-    # What it says
+    # Results
 
     @cached_property
     def findings(self) -> Findings:
-        """What stands out in the step: at most five causes that cost time, with their fixes."""
+        """The findings of the step: at most five causes of lost time, with their fixes."""
         findings = above("gpuplace.findings.find", "findings")
 
         return findings(self)
 
     def rows(self, table: str = "nodes") -> list[Any]:
-        """A table as records.
+        """Return a table as records.
 
         Args:
             table: one of ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"``, ``"ops"``, ``"findings"``.
 
         Raises:
-            ValueError: there is no such table.
+            ValueError: There is no such table.
         """
         if table not in TABLES:
-            raise ValueError(f"No table {table!r} of an estimate: choose one of {', '.join(TABLES)}")
+            raise ValueError(f"An estimate has no table {table!r}: choose one of {', '.join(TABLES)}")
         if table == "copies":
             return list(self.copies)
         if table == "memory":
@@ -279,96 +279,97 @@ class StepEstimate:
         return list(node_rows(self) if table == "nodes" else op_rows(self))
 
     def frame(self, table: str = "nodes") -> DataFrame:
-        """A table as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.estimate_frames` for the columns.
+        """Return a table as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.estimate_frames` for the columns.
 
         Args:
             table: one of ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"``, ``"ops"``, ``"findings"``.
 
         Raises:
-            ValueError: there is no such table.
+            ValueError: There is no such table.
         """
         estimate_frame = above("gpuplace.jupyter.frames.estimate_frames", "estimate_frame")
 
         return estimate_frame(self, table)
 
     def run_metadata(self) -> RunMetadata:
-        """The predicted step as TensorFlow's ``RunMetadata``, with ``step_stats`` as a traced run has them."""
+        """Return the predicted step as TensorFlow's ``RunMetadata``, with ``step_stats`` like those of a traced run."""
         return step_metadata(self)
 
     def timeline(self) -> StepTimeline:
-        """The predicted step in the view of measured ones."""
+        """Return the predicted step as a timeline, like that of a measured step."""
         step_timeline = above("gpuplace.views.timelines.reader", "step_timeline")
 
         return step_timeline(self.run_metadata(), self.placement)
 
     def compare(self, run_metadata: Any) -> Comparison:
-        """The predicted step beside a measured one, op type by op type.
+        """Compare the predicted step with a measured one, op type by op type.
 
         Args:
-            run_metadata: ``RunMetadata`` or ``StepStats`` of a traced run, TensorFlow's or ours.
+            run_metadata: ``RunMetadata`` or ``StepStats`` of a traced run of TensorFlow or gpuplace.
 
         Raises:
-            TypeError: it is neither.
-            ValueError: nothing of this graph was measured.
+            TypeError: The argument is neither.
+            ValueError: No node of this graph was measured.
         """
         return compare(self, run_metadata)
 
     def what_if(
         self, machine: Any = None, config: Any = None, soft_placement: bool | None = None
     ) -> StepEstimate:
-        """The same step elsewhere: shapes and work are known already.
+        """Predict the same step on another machine or with other options, reusing shapes and works.
 
         Args:
-            machine: another machine; None: the same.
-            config: another ``ConfigProto``; None: the same.
-            soft_placement: whether requests that cannot be met are dropped; None: as the config says.
+            machine: another machine; None for the same.
+            config: another ``ConfigProto``; None for the same.
+            soft_placement: whether requests that cannot be met are overridden; None: as the config states.
 
         Raises:
-            OpError: it cannot be placed there.
+            OpError: The graph cannot be placed there.
         """
         estimate_again = above("gpuplace.cost.estimate", "estimate_again")
 
         return estimate_again(self, machine, config, soft_placement)
 
     def largest_batch(self, most: int = 1 << 16) -> int:
-        """The largest batch with which the step fits on the machine; 0 if none does, ``most`` if more would.
+        """Return the largest batch with which the step fits in memory; 0 if none does, ``most`` if a larger one would.
 
-        The batch is what is fed as None in the first place (``feeds={"images": (None, 224, 224, 3)}``), or the first
-        size that all feeds share.
+        The batch is the first dimension of feeds where it is None (``feeds={"images": (None, 224, 224, 3)}``),
+        otherwise the first dimension that all feeds share.
 
         Args:
-            most: the largest that is tried.
+            most: the largest batch to try.
 
         Raises:
-            InvalidArgumentError: no size is known to be the batch, the graph fixes it, or `most` is no batch size.
-            FailedPreconditionError: it is not known which is the largest, as the memory of a larger one is not.
+            InvalidArgumentError: No dimension can be identified as the batch, the graph fixes it, or `most` is not a
+                valid batch size.
+            FailedPreconditionError: The result is unknown, because the memory of a larger batch is unknown.
         """
         estimate_batch = above("gpuplace.cost.estimate", "estimate_batch")
         check_batch(most)
-        found, unknown = largest(lambda batch: estimate_batch(self, batch).memory.fits, most=most)
+        largest_fitting, unknown = largest(lambda batch: estimate_batch(self, batch).memory.fits, most=most)
         if unknown is not None:
             raise FailedPreconditionError.of(
-                f"The largest batch is not known: whether a batch of {unknown:,} fits is not.",
+                f"The largest batch is unknown, because it is unknown whether a batch of {unknown:,} fits.",
                 facts={
-                    "known to fit": f"a batch of {found:,}" if found else "none",
+                    "known to fit": f"a batch of {largest_fitting:,}" if largest_fitting else "none",
                     "because": estimate_batch(self, unknown).memory.unknown,
                 },
-                hint=f"most={found}" if found else None,
+                hint=f"most={largest_fitting}" if largest_fitting else None,
             )
-        return found
+        return largest_fitting
 
     def explain(self, *, memory: bool = True) -> str:
-        """What stands out, what takes the time and the memory, and what was assumed.
+        """Return the findings, the breakdowns of time and memory, and the assumptions as text.
 
         Args:
-            memory: whether to say what the memory holds, which takes longer to work out than the time.
+            memory: whether to describe the contents of memory, which takes longer to compute than the time.
         """
-        told = explanation(self, memory=memory)
-        return told if self.findings.skipped else f"{self.findings}\n{told}"
+        text = explanation(self, memory=memory)
+        return text if self.findings.skipped else f"{self.findings}\n{text}"
 
     @property
     def text(self) -> str:
-        """The answer in a line."""
+        """Summary in one line."""
         busiest = max(self.busy.items(), key=lambda item: item[1], default=("", 0.0))
         count = len(self.running)
         where = f"; {busiest[0].rpartition('device:')[2]} is busy {busiest[1] / self.step_time:.0%} of it"
@@ -390,7 +391,7 @@ class StepEstimate:
 
 
 def _covered(start: np.ndarray, end: np.ndarray) -> float:
-    """Seconds in which at least one of some intervals is open."""
+    """Return the length of the union of some intervals, in seconds."""
     if not len(start):
         return 0.0
     order = np.argsort(start, kind="stable")

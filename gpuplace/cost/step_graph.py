@@ -1,11 +1,11 @@
 """A step as the clock runs it: items and their edges in flat arrays, with costs and copies for every device.
 
-Nothing here depends on the devices of nodes: what does is looked up, or made by the clock (`gpuplace.cost.clock`) as it
-runs. An item is one execution of a node; a tensor that is needed in another memory is copied there, once for all that
-take it there, and the copy is an item too, made when it is sent.
+Nothing here depends on the devices of nodes: the clock (`gpuplace.cost.clock`) looks up or creates what does, as it
+runs. An item is one execution of a node. A tensor that is needed in another memory is copied there once for all its
+consumers, and the copy is an item too, created when it is sent.
 
-`settle` works out, for the devices of nodes, what each item costs. Where Grappler merges kernels or takes nodes out
-depends on devices, as do the clocks of a board's GPUs.
+`settle` computes the cost of each item for given devices of the nodes. Kernel fusion and node removal by Grappler
+depend on devices, and so do the clock rates of GPUs that share a board.
 """
 
 from __future__ import annotations
@@ -16,164 +16,164 @@ from gpuplace.numerics.compiled.arrays import Events, Reals, Wholes
 
 
 class Ways(NamedTuple):
-    """What copies go through, by the memories that they go from and to."""
+    """Routes of copies between memories."""
 
     number: Wholes
-    """``[memories, memories, 2]`` the way of a copy; of one out of memory that the client filled, the second; -1: no
-    copy goes there."""
+    """``[memories, memories, 2]`` route of a copy; the second is for copies from memory that the client filled; -1 if
+    there are no copies.
+    """
     stream: Wholes
-    """``[ways]`` the stream that copies are queued on; `NO_STREAM`, `NO_QUEUE`."""
+    """``[ways]`` stream that copies are queued on, `NO_STREAM` or `NO_QUEUE`."""
     source: Wholes
-    """``[ways]`` stream of the GPU that they come from, whose kernels, queued before, have to be over; -1: none."""
+    """``[ways]`` stream of the sending GPU, whose earlier kernels must be done; -1 if there is none."""
     target: Wholes
-    """``[ways]`` the same of the GPU that they go to."""
+    """``[ways]`` stream of the receiving GPU, likewise."""
     bandwidth: Reals
-    """``[ways]`` bytes a second of a copy that is alone."""
+    """``[ways]`` bytes per second of a copy that shares no link."""
     latency: Reals
-    """``[ways]`` seconds before the first byte is there."""
+    """``[ways]`` seconds until the first byte arrives."""
     blocks: Wholes
-    """``[ways]`` 1 where the thread that starts a copy waits for its end: host memory that is not pinned."""
+    """``[ways]`` 1 if the thread that starts a copy waits for its end: host memory that is not pinned."""
     first_link: Wholes
-    """``[ways + 1]`` where the links of each begin among ``link``."""
+    """``[ways + 1]`` start of each route's links in ``link``."""
     link: Wholes
-    """Links that copies share with others."""
+    """Links of the routes."""
     rate: Reals
-    """Bytes a second of each of ``link``."""
+    """Bytes per second of each link in ``link``."""
 
 
 NOTHING = 0
-"""The row of costs of nodes that are not run."""
+"""Cost row of nodes that do not run."""
 NO_STREAM, NO_QUEUE = -1, -2
-"""In the place of a stream: the copy takes no time; copies are not queued, as over a network."""
+"""Stream values: the copy takes no time; the copy is not queued, as over a network."""
 
 
 class Costs(NamedTuple):
-    """What items take by a cost model, by row and column: kinds of nodes, and what computes them."""
+    """Times of items by a cost model: a row for each op type and work, a column for each processor."""
 
     host: Reals
-    """``[rows, columns]`` seconds of a thread of the executor."""
+    """``[rows, columns]`` seconds of an executor thread."""
     kernel: Reals
     """``[rows, columns]`` seconds of the kernel."""
     held: Reals
-    """``[rows, columns]`` seconds for which a kernel of the CPU has all threads of the intra-op pool; 0: it computes in
-    one."""
+    """``[rows, columns]`` seconds for which a CPU kernel occupies the intra-op pool; 0 if it runs in one thread."""
     is_expensive: Wholes
-    """``[rows, columns]`` 1 where it goes to the pool when something else can run on the thread that made it ready."""
+    """``[rows, columns]`` 1 if the item goes to the pool when its thread has something else to run."""
     copy: float
     """Seconds of a thread that starts a copy."""
     begin: float
-    """Seconds of the client before the first node may start."""
+    """Seconds of the client before the first node can start."""
     wake_up: float
-    """Seconds that an idle thread of the pool takes to wake up when there is something to do."""
+    """Seconds that an idle thread of the pool takes to wake up."""
     queue: float
     """Seconds that a thread takes to fetch an item from the pool's queue."""
     poll: float
-    """Seconds from the end of a copy until its receiver hears of it."""
+    """Seconds from the end of a copy until its receiver notices."""
 
 
 class StepGraph(NamedTuple):
-    """What a step executes, and on what machine; devices are positions in its device set."""
+    """Items of a step, and the machine; devices are positions in its device set."""
 
     item_count: int
     device_count: int
     column_count: int
     memory_count: int
     host_column: int
-    """Column of nodes of a GPU whose kernels work in host memory."""
+    """Column of GPU nodes whose kernels work in host memory."""
     # devices
     gpu: Wholes
     """``[devices]`` stream of the GPU's kernels; -1 for a CPU."""
     memory: Wholes
-    """``[devices]`` number of its memory."""
+    """``[devices]`` number of the device's memory."""
     host_memory: Wholes
     """``[devices]`` number of its host's memory."""
     pool: Wholes
-    """``[devices]`` the intra-op pool of its machine."""
+    """``[devices]`` intra-op pool of its machine."""
     column: Wholes
-    """``[devices]`` of costs."""
+    """``[devices]`` cost column."""
     busy_column: Wholes
-    """``[devices]`` of costs while all GPUs of its board compute."""
+    """``[devices]`` cost column while all GPUs of its board compute."""
     board: Wholes
-    """``[devices]`` number of the board of a GPU that shares one; -1: none."""
+    """``[devices]`` board of a GPU that shares one; -1 otherwise."""
     board_gpus: Wholes
-    """``[boards]`` how many GPUs are on each."""
+    """``[boards]`` number of GPUs."""
     # nodes
     row: Wholes
-    """``[nodes]`` of costs."""
+    """``[nodes]`` cost row."""
     computes: Wholes
     """Nodes with a kernel that keeps a GPU busy."""
     is_in_host: Wholes
-    """``[nodes]`` 1 where the kernel works in host memory even on a GPU."""
+    """``[nodes]`` 1 if the kernel works in host memory even on a GPU."""
     is_fed: Wholes
-    """``[nodes]`` 1 where it comes from the client."""
+    """``[nodes]`` 1 if the client feeds it."""
     # Grappler
     idle: Wholes
-    """Nodes that are taken out where all neighbours have the same device."""
+    """Nodes that are removed if all neighbors are on the same device."""
     first_neighbour: Wholes
-    """``[idle + 1]``"""
+    """``[idle + 1]`` start of each idle node's neighbors in ``neighbour``."""
     neighbour: Wholes
-    """Nodes."""
+    """Neighbors of the idle nodes."""
     first_fused: Wholes
-    """``[kernels + 1]`` where those begin that may become one kernel; the first of each computes the others."""
+    """``[kernels + 1]`` start of each fusible kernel's nodes in ``fused``; its first node computes the others."""
     fused: Wholes
-    """Nodes in order: each joins if it has the device of the one before, and that joined; on GPUs, if all do."""
+    """Nodes in order: each joins if it is on the device of the previous one, which joined; on GPUs, all or none."""
     fused_row: Wholes
-    """For each of ``fused`` the row of costs if it joins; of the first, if any joins."""
+    """Cost row of each node in ``fused`` if it joins; of the first node, if any other joins."""
     fuses_on_gpu: Wholes
-    """``[kernels]`` 1 where that is done on GPUs, 0 on CPUs."""
+    """``[kernels]`` 1 if the fusion happens on GPUs, 0 if on CPUs."""
     # items
     node: Wholes
-    """``[items]``."""
+    """``[items]`` node."""
     weight: Reals
-    """``[items]`` how many executions it stands for."""
+    """``[items]`` number of executions that the item stands for."""
     waits: Wholes
-    """``[items]`` how many edges lead to it."""
+    """``[items]`` number of incoming edges."""
     first: Wholes
-    """``[items + 1]`` where the edges from each begin."""
+    """``[items + 1]`` start of each item's outgoing edges."""
     # edges
     after: Wholes
-    """Items that wait for an item."""
+    """``[edges]`` successor item."""
     tensor: Wholes
-    """What each edge carries."""
+    """``[edges]`` tensor, or control signal, that the edge carries."""
     reads_in_host: Wholes
-    """1 where the reader needs it in host memory even on a GPU."""
-    is_turned: Wholes
-    """1 where, on one GPU, it is made in host memory and read in the GPU's, or the reverse."""
+    """``[edges]`` 1 if the successor reads host memory even on a GPU."""
+    changes_memory: Wholes
+    """``[edges]`` 1 if, on one GPU, the tensor is written in host memory and read in the GPU's, or the reverse."""
     # tensors
     first_tensor: Wholes
-    """``[nodes + 1]`` numbers of a node's tensors, the signal that it is done first."""
+    """``[nodes + 1]`` first tensor number of each node, that of its control signal."""
     nbytes: Reals
-    """``[tensors]``."""
+    """``[tensors]`` bytes."""
     is_made_in_host: Wholes
-    """``[tensors]`` 1 where it is in host memory even if its node is on a GPU."""
+    """``[tensors]`` 1 if it is in host memory even if its node is on a GPU."""
 
 
 class Times(NamedTuple):
-    """When items ran, in seconds since the step's begin; copies come after the step's own items."""
+    """Times of items in seconds since the begin of the step; copies come after the step's own items."""
 
     host_start: Reals
-    """When a thread began to start it; -1 for what never became ready."""
+    """When a thread began to start the item; -1 if it never became ready."""
     host_end: Reals
     """When that thread went on."""
     start: Reals
-    """When its kernel, or its copy, began."""
+    """Begin of the kernel or copy."""
     end: Reals
-    """When it was over."""
+    """End of the kernel or copy."""
     host_cause: Wholes
-    """The item at whose end, or at the end of whose start, it was its turn; -1 at the beginning."""
+    """The item whose end, or end of launch, let the thread start this one; -1 at the beginning."""
     cause: Wholes
-    """The item that its kernel or copy had to wait for on its stream or link; -1: it began when it was started."""
+    """The item that the kernel or copy waited for on its stream or link; -1 if it began when it was started."""
 
     @property
     def total(self) -> float:
-        """Length of the step."""
+        """Length of the step in seconds."""
         return float(max(max(self.end, default=0.0), max(self.host_end, default=0.0)))
 
 
 class Clock(NamedTuple):
-    """What the clock writes and works with; one serves any number of runs of a step, one after the other.
+    """State of the simulation; one clock serves any number of runs of a step, one after another.
 
-    It is one record, not several, as each look at a field takes Python as long as an addition.
+    It is one record, not several, because in Python each attribute access takes as long as an addition.
     """
 
     host_start: Reals
@@ -183,84 +183,84 @@ class Clock(NamedTuple):
     end: Reals
     host_cause: Wholes
     cause: Wholes
-    # copies, in the order in which they are made
+    # copies, in the order in which they are created
     copies: Wholes
-    """``[1]`` how many there are."""
+    """``[1]`` number of copies."""
     source: Wholes
-    """``[copies]`` the item whose output is copied."""
+    """``[copies]`` item whose output is copied."""
     carried: Wholes
-    """``[copies]`` the tensor."""
+    """``[copies]`` tensor."""
     receiver: Wholes
-    """``[copies]`` device."""
+    """``[copies]`` receiving device."""
     to_host: Wholes
-    """``[copies]`` 1 where it is needed in host memory."""
+    """``[copies]`` 1 if it goes to host memory."""
     way: Wholes
-    """``[copies]`` see `Ways`."""
+    """``[copies]`` route; see `Ways`."""
     only_edge: Wholes
-    """``[copies]`` the edge that needs it; -1 where several do."""
-    # what `settle` works out for the devices of nodes
+    """``[copies]`` the only edge that needs it; -1 if there are several."""
+    # set by `settle` for the devices of nodes
     row: Wholes
-    """``[nodes]`` of costs."""
+    """``[nodes]`` cost row."""
     column: Wholes
-    """``[devices]`` of costs."""
+    """``[devices]`` cost column."""
     gpu_busy: Wholes
-    """``[streams]`` 1 where the GPU computes whose kernels are on it."""
+    """``[streams]`` 1 if the GPU of this compute stream has work."""
     board_busy: Wholes
-    """``[boards]`` how many of its GPUs compute."""
+    """``[boards]`` number of its GPUs with work."""
     device: Wholes
-    """``[items]``."""
+    """``[items]`` device."""
     cost: Wholes
     """``[items]`` position in `Costs`."""
     stream: Wholes
-    """``[items]`` the stream of a kernel of a GPU; -1 for kernels of the CPU."""
-    # what runs
+    """``[items]`` compute stream; -1 for CPU kernels."""
+    # executor
     pending: Wholes
-    """``[items]`` how many edges have still to be waited for."""
+    """``[items]`` number of edges still to wait for."""
     following: Wholes
-    """``[items and copies]`` the next one in the same queue; -1: it is the last."""
+    """``[items and copies]`` next item in the same queue; -1 for the last."""
     head: Wholes
-    """``[threads + 1]`` what each does next, and what is ready for any of them; -1: nothing."""
+    """``[threads + 1]`` first item in the queue of each thread, and in the pool's ready queue; -1 if empty."""
     tail: Wholes
-    """``[threads + 1]`` the last of it."""
+    """``[threads + 1]`` last item of each queue."""
     idle: Wholes
-    """``[threads]`` those that have nothing to do."""
+    """``[threads]`` stack of idle threads."""
     awake: Wholes
-    """``[2]`` how many of the idle need not be woken up, and how many wake up; not used where that takes no time."""
+    """``[2]`` number of idle threads that are awake, and of those waking up; unused if waking up takes no time."""
     looks_until: Reals
-    """``[1]`` until when one more of the idle need not be woken up, as it looks for something to do."""
+    """``[1]`` time until which one more idle thread is awake, because it spins."""
     kept: Wholes
-    """``[copies]`` the thread that waits for the end."""
+    """``[copies]`` thread that waits for the end."""
     is_sent: Wholes
-    """``[tensors of a node, devices, 2]`` which edge needs a copy there, while `send_all` looks for them; -1: none."""
+    """``[tensors of a node, devices, 2]`` edge that needs a copy there, for `send_all`; -1 if none does."""
     free: Reals
-    """``[streams]`` when what was queued on each is over."""
+    """``[streams]`` time at which everything queued is done."""
     last: Wholes
-    """``[streams]`` the last item that was."""
+    """``[streams]`` last item that was queued."""
     is_due: Wholes
-    """``[streams]`` 1 where a copy is about to begin."""
+    """``[streams]`` 1 if a copy is about to begin."""
     queue_head: Wholes
-    """``[streams]`` the first of the copies that wait for that; -1: none does."""
+    """``[streams]`` first of the copies that wait behind it; -1 if none does."""
     queue_tail: Wholes
-    """``[streams]`` the last of them."""
+    """``[streams]`` last of them."""
     link_free: Reals
-    """``[links]`` when what goes over each is over."""
+    """``[links]`` time at which the link is free."""
     link_last: Wholes
-    """``[links]`` the last copy that does."""
+    """``[links]`` last copy on the link."""
     pool_free: Reals
-    """``[pools]`` when the threads of each intra-op pool have nothing to do."""
+    """``[pools]`` time at which the threads of the intra-op pool are free."""
     pool_last: Wholes
-    """``[pools]`` the last item that held them."""
+    """``[pools]`` last item that held them."""
     events: Events
-    """What is to come."""
+    """Heap of future events."""
 
 
 def settle(graph: StepGraph, devices: Wholes, clock: Clock) -> None:
-    """Works out what each item costs where its node is.
+    """Compute the cost of each item for given devices.
 
     Args:
         graph: the step.
-        devices: ``[nodes]``.
-        clock: written.
+        devices: ``[nodes]`` positions in the device set.
+        clock: state of the simulation; written.
     """
     clock.column[:] = graph.column
     if len(graph.board_gpus) > 0:
@@ -268,20 +268,20 @@ def settle(graph: StepGraph, devices: Wholes, clock: Clock) -> None:
     row = clock.row
     row[:] = graph.row
     for at in range(len(graph.idle)):
-        node, is_alone = graph.idle[at], True
+        node, is_removable = graph.idle[at], True
         for place in range(graph.first_neighbour[at], graph.first_neighbour[at + 1]):
             if devices[graph.neighbour[place]] != devices[node]:
-                is_alone = False
+                is_removable = False
                 break
-        if is_alone:
+        if is_removable:
             row[node] = NOTHING
     for kernel in range(len(graph.fuses_on_gpu)):
         first, end = graph.first_fused[kernel], graph.first_fused[kernel + 1]
-        own, joined = devices[graph.fused[first]], first + 1
-        while joined < end and devices[graph.fused[joined]] == own:
+        own_device, joined = devices[graph.fused[first]], first + 1
+        while joined < end and devices[graph.fused[joined]] == own_device:
             joined += 1
         on_gpu = graph.fuses_on_gpu[kernel] == 1
-        if (graph.gpu[own] >= 0) != on_gpu or joined < (end if on_gpu else first + 2):
+        if (graph.gpu[own_device] >= 0) != on_gpu or joined < (end if on_gpu else first + 2):
             continue
         for at in range(first, joined):
             row[graph.fused[at]] = graph.fused_row[at]
@@ -296,12 +296,12 @@ def settle(graph: StepGraph, devices: Wholes, clock: Clock) -> None:
 
 
 def slow_down(graph: StepGraph, devices: Wholes, clock: Clock) -> None:
-    """Has GPUs whose board is busy run at the clock that its power leaves them.
+    """Lower the clock rate of GPUs whose board has work for all its GPUs, to what its power limit allows.
 
     Args:
         graph: the step.
-        devices: ``[nodes]``.
-        clock: ``column`` is changed.
+        devices: ``[nodes]`` positions in the device set.
+        clock: state of the simulation; ``column`` is changed.
     """
     for gpu in range(len(clock.gpu_busy)):
         clock.gpu_busy[gpu] = 0

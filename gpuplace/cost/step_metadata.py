@@ -1,9 +1,9 @@
-"""A predicted step as TensorFlow's ``RunMetadata``, so that every view of measured steps shows it too.
+"""A predicted step as TensorFlow's ``RunMetadata``, so that every view of measured steps can show it.
 
-Every node is in its device's list with the time of its kernel. A copy between devices is a ``_Send`` and a ``_Recv``,
-as in traces of sessions, from its begin to its end; one that an optimizer removes lies at the begin and takes no time.
-Signals and copies between the two memories of a GPU are no events there. ``_SOURCE`` and ``_SINK`` say when the step
-begins and ends.
+Every node is in its device's list with the time of its kernel. As in session traces, a copy between devices is a
+``_Send`` and a ``_Recv``, both from its begin to its end; a copy that an optimizer removes is at the begin and takes no
+time. Signals, and copies between the two memories of a GPU, are not listed. ``_SOURCE`` and ``_SINK`` mark the begin
+and end of the step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_EXECUTIONS = 100_000
 
 
 def step_metadata(step: Any) -> RunMetadata:
-    """The message.
+    """Return the step as a message.
 
     Args:
         step: an estimate.
@@ -61,15 +61,15 @@ class _Writer:
             (number, node, row)
             for number, (node, row) in enumerate(zip(nodes, removed, strict=True), len(table))
         ]
-        """Number, producing node and record of the copies that an optimizer removes before the step runs."""
+        """Number, producing node and record of each copy that an optimizer removes before the step runs."""
         for number, node, row in self.removed:
             self.received[node, row.output, row.target, row.to_host] = number
 
     def device(self, number: int) -> Any:
-        found = self.devices.get(number)
-        if found is None:
-            found = self.devices[number] = self.stats.dev_stats.add(device=self.names[number])
-        return found
+        stats = self.devices.get(number)
+        if stats is None:
+            stats = self.devices[number] = self.stats.dev_stats.add(device=self.names[number])
+        return stats
 
     def write(self) -> None:
         step, flow = self.step, self.step.flow
@@ -106,7 +106,7 @@ class _Writer:
         is_folded = bool(self.step.flow.step.folded[node])
         for edge in () if is_folded else graph.in_edges(node):
             source, port = int(graph.src[edge]), int(graph.src_output[edge])
-            if self.is_idle[node]:  # Grappler leaves a node that only waits in its place
+            if self.is_idle[node]:  # Grappler replaces the node by one that only waits
                 port = CONTROL
             name = graph.names[source]
             on_host = device not in self.gpus or int(graph.dst_input[edge]) in self.host_inputs[number]
@@ -118,22 +118,22 @@ class _Writer:
             inputs.append(f"^{name}" if port == CONTROL else name)
         name = graph.names[node]
         op_type = "Const" if is_folded else graph.op_type(node)
-        made = self.add(device, name, f"{name} = {op_type}({', '.join(inputs)})", start, end, ready)
+        stats = self.add(device, name, f"{name} = {op_type}({', '.join(inputs)})", start, end, ready)
         for output, dtype in enumerate(shapes.dtypes(node)):
             sizes = shapes.sizes[node][output] if output < len(shapes.sizes[node]) else None
-            self.output(made, output, dtype, sizes, shapes.nbytes(node, output) if sizes is not None else 0)
+            self.output(stats, output, dtype, sizes, shapes.nbytes(node, output) if sizes is not None else 0)
 
     def transfer(
         self, number: int, source: int, port: int, sender: int, receiver: int, times: Sequence[float]
     ) -> None:
-        """Add a ``_Send`` and a ``_Recv``; times are begin, end and when it could begin."""
+        """Add a ``_Send`` and a ``_Recv``; ``times`` are begin, end and ready time in seconds."""
         name, shapes = self.graph.names[source], self.step.shapes
         edge = f"edge_{2 * number}_{name}"
         sent, received = f"{name}/_{2 * number}", f"{name}/_{2 * number + 1}"
         self.add(sender, sent, f"{sent} = _Send({edge} @{self.names[receiver]})", *times)
-        made = self.add(receiver, received, f"{received} = _Recv({edge} @{self.names[sender]})", *times)
+        stats = self.add(receiver, received, f"{received} = _Recv({edge} @{self.names[sender]})", *times)
         self.output(
-            made, port, shapes.dtypes(source)[port], shapes.sizes[source][port], shapes.nbytes(source, port)
+            stats, port, shapes.dtypes(source)[port], shapes.sizes[source][port], shapes.nbytes(source, port)
         )
 
     def add(self, device: int, name: str, label: str, start: float, end: float, ready: float) -> Any:

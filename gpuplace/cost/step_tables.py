@@ -1,4 +1,4 @@
-"""What an estimate says in tables: a row for each node, device, copy, memory or type of op."""
+"""Tables of an estimate: a row for each node, device, copy, memory or op type."""
 
 from __future__ import annotations
 
@@ -10,83 +10,84 @@ from gpuplace.cost.step_copies import StepCopy
 from gpuplace.cost.step_flow import COPY
 
 TABLES = ("nodes", "devices", "copies", "memory", "ops", "findings")
-"""What `StepEstimate.frame` and `StepEstimate.rows` offer."""
+"""Tables of `StepEstimate.frame` and `StepEstimate.rows`."""
 
 
 class NodeCost(NamedTuple):
-    """What a node costs; seconds since the step's begin, and in all its executions."""
+    """Cost of a node in all its executions; times are seconds since the begin of the step."""
 
     name: str
-    """Its name."""
+    """Node name."""
     op: str
-    """Its op type."""
+    """Op type."""
     device: str
-    """Full name."""
+    """Full device name."""
     start: float
-    """When it began first, in seconds."""
+    """First begin, in seconds."""
     time: float
-    """Seconds that it took: of a GPU's kernels, of the CPU with what the executor takes."""
+    """Seconds of the kernels; on a CPU, executor time included."""
     flops: float
     """Operations of all its executions."""
     bytes: float
     """Bytes read and written by all its executions."""
     model: str
-    """Which rule found its work."""
+    """Rule that computed its work."""
     end: float
-    """When it was over last, in seconds."""
+    """Last end, in seconds."""
     host: float
-    """Seconds of a thread of the host that starts it."""
+    """Seconds of the host thread that starts it."""
     runs: float
-    """How often it runs."""
+    """Number of executions."""
     guessed: str
-    """What had to be assumed, or ``""``."""
+    """Assumptions, or ``""``."""
 
 
 class DeviceCost(NamedTuple):
-    """What a device does in a step."""
+    """Load of a device in a step."""
 
     device: str
-    """Full name."""
+    """Full device name."""
     hardware: str
-    """Name of the GPU; ``"CPU"``."""
+    """Name of the GPU, or ``"CPU"``."""
     nodes: int
-    """Nodes that run there."""
+    """Number of nodes that run on it."""
     busy: float
     """Seconds in which it computes."""
     share: float
-    """The same as a part of the step."""
+    """``busy`` as a fraction of the step."""
     copies_in: int
-    """Copies to it."""
+    """Number of copies to it."""
     bytes_in: float
-    """Bytes of these."""
+    """Bytes of these copies."""
     copies_out: int
-    """Copies from it."""
+    """Number of copies from it."""
     bytes_out: float
-    """Bytes of these."""
+    """Bytes of these copies."""
     flops: float
     """Operations."""
 
 
 class CopyCost(NamedTuple):
-    """A tensor that a step copies to another device, in all iterations together."""
+    """Cost of a tensor that a step copies to another device, in all iterations together."""
 
     tensor: str
-    """The tensor: its node, with ``:1`` for another output than the first."""
+    """The tensor: its node, with ``:1`` for an output other than the first."""
     source: str
-    """Full name of the device it comes from."""
+    """Full name of the sending device."""
     target: str
-    """Full name of the device it goes to."""
+    """Full name of the receiving device."""
     start: float
-    """When the first copy begins, in seconds since the step's begin."""
+    """Begin of the first copy, in seconds since the begin of the step."""
     time: float
     """Seconds of all its copies."""
     wait: float
-    """Seconds that copies wait for streams and links after they were sent."""
+    """Seconds that the copies wait for streams and links after they were sent."""
     bytes: float
     """Bytes of all its copies."""
     way: str
-    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"network"`` or ``"host memory"``; ``""`` where an
-    optimizer removes it."""
+    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"network"`` or ``"host memory"``; ``""`` if an optimizer
+    removes the copy.
+    """
     runs: int
     """Number of copies: 1, or one for each iteration of the loops around it."""
     use: str
@@ -96,65 +97,65 @@ class CopyCost(NamedTuple):
 
 
 class OpCost(NamedTuple):
-    """What all nodes of an op type cost on a kind of device."""
+    """Cost of all nodes of an op type on a device type."""
 
     op: str
     """Op type."""
     device_type: str
     """``"CPU"`` or ``"GPU"``."""
     nodes: int
-    """How many."""
+    """Number of nodes."""
     time: float
     """Seconds of all of them."""
     share: float
-    """The same as a part of all time of kernels."""
+    """``time`` as a fraction of all kernel time."""
     flops: float
     """Operations."""
     bytes: float
     """Bytes read and written."""
     model: str
-    """Which rules found their work."""
+    """Rules that computed their work."""
 
 
 def node_rows(step: Any) -> list[NodeCost]:
-    """A row for each node that runs, in order of their begin.
+    """Return a row for each node that runs, in order of begin.
 
     Args:
         step: the `StepEstimate`.
     """
-    graph, of, works = step.part.graph, step.node_times, step.works
-    start, end, time, host = (of[name].tolist() for name in ("start", "end", "time", "host"))
-    runs = of["runs"].tolist()
+    graph, times, works = step.part.graph, step.node_times, step.works
+    start, end, time, host = (times[name].tolist() for name in ("start", "end", "time", "host"))
+    runs = times["runs"].tolist()
     names, devices = step.device_names, step.part.device.tolist()
     fed = step.part.is_fed.tolist()
-    found = []
+    rows = []
     for node in step.running:
         work = works[node]
-        often = runs[node]
+        executions = runs[node]
         guessed = "; ".join(work.assumed) or (
-            "no model of this op: its bytes at the memory's rate" if work.model == "guess" else ""
+            "no model of this op: its bytes at the memory bandwidth" if work.model == "guess" else ""
         )
-        found.append(
+        rows.append(
             NodeCost(
                 graph.names[node],
                 graph.op_type(node),
                 names[0 if fed[node] else devices[node]],
                 start[node],
                 time[node],
-                work.flops * often,
-                work.nbytes * often,
+                work.flops * executions,
+                work.nbytes * executions,
                 work.model,
                 end[node],
                 host[node],
-                often,
+                executions,
                 guessed,
             )
         )
-    return found
+    return rows
 
 
 def device_rows(step: Any) -> list[DeviceCost]:
-    """A row for each device of the machine.
+    """Return a row for each device of the machine.
 
     Args:
         step: the `StepEstimate`.
@@ -175,11 +176,11 @@ def device_rows(step: Any) -> list[DeviceCost]:
         into[copy.target][1] += copy.bytes
         out[copy.source][0] += copy.runs
         out[copy.source][1] += copy.bytes
-    found = []
+    rows = []
     for number, name in enumerate(names):
         gpu = step.machinery.models[number]
         busy = step.busy[name]
-        found.append(
+        rows.append(
             DeviceCost(
                 name,
                 "CPU" if gpu is None else gpu.name,
@@ -193,18 +194,18 @@ def device_rows(step: Any) -> list[DeviceCost]:
                 float(flops[number]),
             )
         )
-    return found
+    return rows
 
 
 def copy_costs(step: Any) -> list[tuple[StepCopy, CopyCost]]:
-    """Return each copy of a step with what it costs.
+    """Return each copy of a step with its cost.
 
     Args:
         step: the `StepEstimate`.
     """
     times = copy_times(step)
     names, graph = step.device_names, step.placement.graph
-    found = []
+    costs = []
     for row in step.step_copies.rows:
         start, time, wait, way = times.get(
             (row.node, row.output, row.target, row.to_host), (0.0, 0.0, 0.0, "")
@@ -223,12 +224,12 @@ def copy_costs(step: Any) -> list[tuple[StepCopy, CopyCost]]:
             row.use,
             not way,
         )
-        found.append((row, cost))
-    return found
+        costs.append((row, cost))
+    return costs
 
 
 def copy_times(step: Any) -> dict[tuple[int, int, int, bool], tuple[float, float, float, str]]:
-    """Return begin, seconds, seconds of waiting and way of each copy by the clock.
+    """Return begin, seconds, waiting seconds and route of each copy that the clock ran.
 
     Args:
         step: the `StepEstimate`.
@@ -238,7 +239,7 @@ def copy_times(step: Any) -> dict[tuple[int, int, int, bool], tuple[float, float
     """
     flow, items, nodes = step.flow, step.item_times, step.part.nodes
     table, first = flow.copies, flow.first_copy
-    found: dict[tuple[int, int, int, bool], tuple[float, float, float, str]] = {}
+    times_of_copy: dict[tuple[int, int, int, bool], tuple[float, float, float, str]] = {}
     for item in np.flatnonzero(items["kind"] == COPY).tolist():
         copy = int(flow.item_node[item]) - first
         if step.times.host_start[item] < 0:
@@ -246,40 +247,40 @@ def copy_times(step: Any) -> dict[tuple[int, int, int, bool], tuple[float, float
         key = (int(nodes[table.source[copy]]), table.output[copy], table.receiver[copy], table.to_host[copy])
         start, end = step.times.start[item], step.times.end[item]
         wait = max(start - step.times.host_start[item] - float(flow.host[item]), 0.0)
-        before = found.get(key, (start, 0.0, 0.0, ""))
-        found[key] = (
+        before = times_of_copy.get(key, (start, 0.0, 0.0, ""))
+        times_of_copy[key] = (
             min(before[0], start),
             before[1] + end - start,
             before[2] + wait,
             table.way[copy],
         )
-    return found
+    return times_of_copy
 
 
 def op_rows(step: Any) -> list[OpCost]:
-    """A row for each type of op and kind of device, what takes most time first.
+    """Return a row for each op type and device type, longest time first.
 
     Args:
         step: the `StepEstimate`.
     """
     sums: dict[tuple[str, str], list[Any]] = {}
-    graph, of = step.part.graph, step.node_times
-    time, runs = of["time"].tolist(), of["runs"].tolist()
+    graph, times = step.part.graph, step.node_times
+    time, runs = times["time"].tolist(), times["runs"].tolist()
     gpu = step.machinery.is_gpu[np.where(step.part.is_fed, 0, np.maximum(step.part.device, 0))].tolist()
     on_host = step.flow.on_host.tolist()
     for node in step.running:
-        kind = "GPU" if gpu[node] and not on_host[node] else "CPU"
+        device_type = "GPU" if gpu[node] and not on_host[node] else "CPU"
         work = step.works[node]
-        row = sums.setdefault((graph.op_type(node), kind), [0, 0.0, 0.0, 0.0, {}])
+        row = sums.setdefault((graph.op_type(node), device_type), [0, 0.0, 0.0, 0.0, {}])
         row[0] += 1
         row[1] += time[node]
         row[2] += work.flops * runs[node]
         row[3] += work.nbytes * runs[node]
         row[4][work.model] = None
     total = sum(row[1] for row in sums.values()) or 1.0
-    found = [
-        OpCost(op, kind, row[0], row[1], row[1] / total, row[2], row[3], ", ".join(row[4]))
-        for (op, kind), row in sums.items()
+    rows = [
+        OpCost(op, device_type, row[0], row[1], row[1] / total, row[2], row[3], ", ".join(row[4]))
+        for (op, device_type), row in sums.items()
     ]
-    found.sort(key=lambda row: (-row.time, row.op, row.device_type))
-    return found
+    rows.sort(key=lambda row: (-row.time, row.op, row.device_type))
+    return rows

@@ -1,14 +1,14 @@
-"""Loops as straight lines: every node of a frame as often as its trip count says.
+"""Unrolled loops: every node of a frame, repeated as often as the trip count states.
 
-What a loop does before it decides runs once more than its body::
+The nodes before a loop's condition run once more than its body::
 
     Enter ──> Merge ──> Switch ──> body ──> NextIteration          trips = 2:
                 ^                               |                  Enter, Merge 0, Switch 0, body 0, Next 0,
                 +-------------------------------+                         Merge 1, Switch 1, body 1, Next 1,
                                                                           Merge 2, Switch 2, Exit
 
-The items of a node in a frame are numbered by the run of the loop, then by its iteration. Where all together would be
-too many, fewer iterations stand for all: each for as many executions.
+The items of a node in a frame are numbered by the run of the loop, then by its iteration. If there would be too many
+items, fewer iterations are unrolled, and each stands for several executions.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from gpuplace.graph.op_sets import ENTERS, EXITS, MERGES, NEXT_ITERATIONS, SWITC
 from gpuplace.placer.placement_graph import PlacementGraph
 
 FEWEST = 4
-"""Iterations that are always unrolled, where a loop has as many."""
+"""Iterations that are always unrolled, if a loop has as many."""
 
 
 class Unrolling:
     """The items of a step with loops.
 
     Args:
-        graph: what runs.
-        shapes: of it; tells frames and trip counts.
-        total: how many nodes there are, with those that take fetches to the client after the graph's own.
-        most: how many items are enough.
+        graph: the nodes that run.
+        shapes: their shapes, frames and trip counts.
+        total: number of nodes, including those of fetches, which come after the graph's own.
+        most: maximal number of items.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Unrolling:
         number = {name: place for place, name in enumerate(self.frames)}
         value = np.array([number[name] for name in shapes.frames], dtype=np.int64)
         self.parent = np.array([number.get(outer.get(name, ""), 0) for name in self.frames], dtype=np.int64)
-        # the frame that a node runs in: an Enter outside of the frame that it leads to, and an Exit too
+        # An Enter and an Exit run outside of the frame that they lead to or come from.
         runs_in = value.copy()
         self.entering = np.zeros(len(self.frames), dtype=np.int64)
         for node in np.flatnonzero(is_enter).tolist():
@@ -74,11 +74,11 @@ class Unrolling:
         self.trips, self.factor = self._trips(most, np.bincount(runs_in, minlength=len(self.frames)))
 
     def _bodies(self, runs_in: np.ndarray, is_next: list[bool]) -> np.ndarray:
-        """[nodes] bool: what runs only after the loop has decided to go on.
+        """Return [nodes] bool: nodes that run only after the loop's condition was true.
 
         Args:
             runs_in: [nodes] frame.
-            is_next: [nodes] whether it leads to the next iteration.
+            is_next: [nodes] whether it is a NextIteration.
         """
         graph = self.graph
         order, first, dst = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
@@ -89,10 +89,10 @@ class Unrolling:
         for node in np.flatnonzero(graph.of_types(SWITCHES)).tolist():
             if start[node + 1] - start[node] > 1 and decides[src[start[node] + 1]]:
                 stack += [dst[edge] for edge in order[first[node] : first[node + 1]] if port[edge] == 1]
-        starts = [(node, frame_of[node]) for node in stack]
-        seen = set(starts)
-        while starts:
-            node, frame = starts.pop()
+        pending = [(node, frame_of[node]) for node in stack]
+        seen = set(pending)
+        while pending:
+            node, frame = pending.pop()
             if frame_of[node] == frame:
                 body[node] = True
                 if is_next[node]:
@@ -103,21 +103,22 @@ class Unrolling:
                 pair = dst[edge], frame
                 if pair not in seen:
                     seen.add(pair)
-                    starts.append(pair)
+                    pending.append(pair)
         return body
 
     def _around(self, frame: int) -> list[int]:
-        """The loops around a loop, the innermost first."""
-        found = []
+        """Return the loops around a loop, the innermost first."""
+        outer_frames = []
         while frame := int(self.parent[frame]):
-            found.append(frame)
-        return found
+            outer_frames.append(frame)
+        return outer_frames
 
     def _trips(self, most: int, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Iterations of each frame that are unrolled, and how many executions each of them stands for."""
-        wanted = np.array([max(float(self.shapes.trips.get(name, 1.0)), 0.0) for name in self.frames])
-        wanted[0] = 1.0
-        unrolled = np.ceil(wanted - 1e-9).astype(np.int64)
+        """Return the unrolled iterations of each frame, and the number of executions that each stands for."""
+        trips = np.array([max(float(self.shapes.trips.get(name, 1.0)), 0.0) for name in self.frames])
+        trips[0] = 1.0
+        unrolled = np.ceil(trips - 1e-9).astype(np.int64)
+        # Halve the iterations of all loops until the items are few enough.
         for _ in range(64):
             total = 0.0
             for frame in range(1, len(self.frames)):
@@ -128,22 +129,22 @@ class Unrolling:
             unrolled[1:] = np.where(
                 unrolled[1:] > FEWEST, np.maximum(unrolled[1:] // 2, FEWEST), unrolled[1:]
             )
-        factor = np.where(unrolled > 0, wanted / np.maximum(unrolled, 1), 1.0)
+        factor = np.where(unrolled > 0, trips / np.maximum(unrolled, 1), 1.0)
         for frame in np.flatnonzero(factor > 1.01).tolist():
             self.assumed.append(
-                f"Loop {self.frames[frame]!r}: {unrolled[frame]} iterations stand for its {wanted[frame]:g}."
+                f"Loop {self.frames[frame]!r}: {unrolled[frame]} iterations stand for its {trips[frame]:g}."
             )
         return unrolled, factor
 
     def items(
         self, present: np.ndarray, src: np.ndarray, dst: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Node of every item, how many executions it stands for, and the edges between items: of which, from, to.
+        """Return each item's node, each item's number of executions, and the item edges: graph edge, from, to.
 
         Args:
-            present: [nodes] bool: what runs.
-            src: edges, from.
-            dst: edges, to.
+            present: [nodes] bool: nodes that run.
+            src: [edges] source nodes.
+            dst: [edges] target nodes.
         """
         frames = len(self.frames)
         runs = np.ones(frames, dtype=np.int64)  # how often each frame is entered
@@ -159,23 +160,24 @@ class Unrolling:
         counts = np.where(present, runs[self.frame] * per_run, 0)
         first = np.concatenate(([0], np.cumsum(counts)))
         sources = np.repeat(np.arange(len(counts)), counts)
-        found_src, found_dst, found_edge = [], [], []
+        item_src, item_dst, graph_edge = [], [], []
+        # Edges between nodes outside of loops are handled at once; only the others need a Python loop.
         simple = (counts[src] == 1) & (counts[dst] == 1) & (self.frame[src] == 0) & (self.frame[dst] == 0)
-        found_src.append(first[src[simple]])
-        found_dst.append(first[dst[simple]])
-        found_edge.append(np.flatnonzero(simple))
+        item_src.append(first[src[simple]])
+        item_dst.append(first[dst[simple]])
+        graph_edge.append(np.flatnonzero(simple))
         for edge in np.flatnonzero(~simple).tolist():
             before, after = self._pairs(int(src[edge]), int(dst[edge]), counts, per_run)
             if len(before):
-                found_src.append(first[src[edge]] + before)
-                found_dst.append(first[dst[edge]] + after)
-                found_edge.append(np.full(len(before), edge))
+                item_src.append(first[src[edge]] + before)
+                item_dst.append(first[dst[edge]] + after)
+                graph_edge.append(np.full(len(before), edge))
         weights = weight[self.frame[sources]]
-        edges = np.concatenate(found_src), np.concatenate(found_dst)
-        return sources, weights, np.concatenate(found_edge), edges
+        edges = np.concatenate(item_src), np.concatenate(item_dst)
+        return sources, weights, np.concatenate(graph_edge), edges
 
     def _pairs(self, src: int, dst: int, counts: np.ndarray, per_run: np.ndarray) -> Any:
-        """Indices of the items of two nodes that an edge connects."""
+        """Return the item indices of two nodes that an edge connects."""
         to = int(counts[dst])
         after = np.arange(to)
         if not to or not counts[src]:
@@ -188,12 +190,12 @@ class Unrolling:
                 return run[chosen] * per_run[src] + iteration[chosen] - 1, after[chosen]
             chosen = iteration < per_run[src]
             return run[chosen] * per_run[src] + iteration[chosen], after[chosen]
-        if of == int(self.parent[into]) and into:  # into a loop
+        if of == int(self.parent[into]) and into:  # into a loop: only its first iteration reads the value
             run, iteration = np.divmod(after, per_run[dst])
             if self.is_merge[dst]:
                 run, after = run[iteration == 0], after[iteration == 0]
             chosen = run < counts[src]
             return run[chosen], after[chosen]
-        if into == int(self.parent[of]) and of:  # out of one: after its last test
+        if into == int(self.parent[of]) and of:  # out of a loop: after its last condition
             return np.minimum((after + 1) * per_run[src] - 1, counts[src] - 1), after
         return after * int(counts[src]) // to, after

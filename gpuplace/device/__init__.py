@@ -1,1 +1,1 @@
-"""Devices: their names, the machines that carry them, and what a process may see of them."""
+"""Devices: their names, the machines that contain them, and which of them a process sees."""

@@ -29,60 +29,56 @@ DEVICE_TYPE_PRIORITY: Mapping[str, int] = MappingProxyType(
 """Priority of the device types TensorFlow registers; the highest is preferred."""
 
 UNKNOWN_TYPE_PRIORITY = -1
-"""Priority of a type that nobody registered."""
+"""Priority of an unregistered device type."""
 
 CPU_MEMORY_LIMIT = 256 << 20
-"""``memory_limit`` in bytes that TensorFlow gives every CPU device; it binds nothing."""
+"""``memory_limit`` that TensorFlow reports for every CPU device, in bytes; it is not enforced."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLink:
-    """A direct way from one device to another of the same task."""
+    """A direct link from a device to another device of the same task."""
 
     device_id: int
-    """Index of the other device among those of its type."""
+    """Index of the other device among the devices of its type."""
     type: str
-    """``"SAME_DEVICE"``, ``"StreamExecutor"`` (peer access over PCIe or NVLink)."""
+    """``"SAME_DEVICE"`` or ``"StreamExecutor"`` (peer access over PCIe or NVLink)."""
     strength: int
-    """Larger is better; only comparable within one machine."""
+    """Strength of the link; larger is better. Comparable only within one machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLocality:
-    """Where a device sits."""
+    """Location of a device within its machine."""
 
     bus_id: int = 0
-    """Socket number counted from 1; 0 is unknown."""
+    """Socket number, counted from 1; 0 if unknown."""
     numa_node: int = 0
     """NUMA node."""
     links: tuple[DeviceLink, ...] = ()
-    """Direct ways to other devices."""
+    """Direct links to other devices."""
 
 
 @dataclass(frozen=True, repr=False)
 class DeviceAttributes:
-    """One device as a session sees it; what ``Session.list_devices()`` lists.
-
-    Raises:
-        InvalidArgumentError: ``name`` does not have all five parts.
-    """
+    """A device as a session sees it; the element type of ``Session.list_devices()``."""
 
     name: str
     """Full name, ``/job:localhost/replica:0/task:0/device:GPU:0``."""
     device_type: str = ""
-    """``"CPU"``, ``"GPU"``, ...; taken from the name where not given."""
+    """Device type, such as ``"CPU"`` or ``"GPU"``; derived from the name if empty."""
     memory_limit: int = CPU_MEMORY_LIMIT
-    """Bytes that the device's allocator may hand out."""
+    """Memory that the device's allocator may use, in bytes."""
     physical_device_desc: str = ""
     """``device: 0, name: Tesla K40c, pci bus id: 0000:05:00.0, compute capability: 3.5``; ``""`` for a CPU."""
     incarnation: int = 0
-    """Number that tells this device from an earlier one of the same name; made from name and hardware if 0."""
+    """Number that distinguishes it from earlier devices of the same name; 0: derived from name and hardware."""
     locality: DeviceLocality = field(default_factory=DeviceLocality)
     """Socket, NUMA node and links."""
     physical_id: int | None = None
-    """Position of the GPU in the machine; None for anything but a GPU of a known machine."""
+    """Index of the GPU in the machine; None for other devices and if the machine is unknown."""
     visible_id: int | None = None
-    """Position of the GPU among those that CUDA_VISIBLE_DEVICES leaves ("platform GPU id")."""
+    """Index of the GPU among those visible under CUDA_VISIBLE_DEVICES ("platform GPU id")."""
     uuid: str = ""
     """UUID of the GPU."""
 
@@ -113,40 +109,40 @@ class DeviceAttributes:
         return f"_DeviceAttributes({self.name}, {self.device_type}, {self.memory_limit}, {self.incarnation})"
 
     def with_memory_limit(self, memory_limit: int) -> DeviceAttributes:
-        """The same device with another ``memory_limit`` in bytes."""
+        """Return a copy of the device with another ``memory_limit``, in bytes."""
         return self if memory_limit == self.memory_limit else replace(self, memory_limit=memory_limit)
 
     @property
     def memory_limit_bytes(self) -> int:
-        """``memory_limit`` under the name it has in ``Session.list_devices()``."""
+        """``memory_limit`` under its name in ``Session.list_devices()``."""
         return self.memory_limit
 
     @property
     def id(self) -> int:
-        """The last number of the name."""
+        """Index in the device's name."""
         index = self.parsed.id
         assert index is not None
         return index
 
 
 def device_type_priority(device_type: str, type_priority: Mapping[str, int] | None = None) -> int:
-    """Priority of a device type: from ``type_priority``, else TensorFlow's own, else -1."""
+    """Return the priority of a device type: from ``type_priority``, else TensorFlow's own, else -1."""
     if type_priority is not None and device_type in type_priority:
         return type_priority[device_type]
     return DEVICE_TYPE_PRIORITY.get(device_type, UNKNOWN_TYPE_PRIORITY)
 
 
 class DeviceSet:
-    """Devices in their order of creation, the first being the client's own.
+    """Devices in creation order; the first is the client device.
 
     Args:
-        devices: At least none; the first one is the client device, as in a local session.
-        type_priority: Priorities that replace or add to TensorFlow's.
-        origin: The machine and settings that they are made of, an `Origin`; None where only the devices are known.
-            Sets of equal devices are equal, whatever they are made of.
+        devices: devices; the first is the client device, as in a local session. May be empty.
+        type_priority: type priorities that override or extend TensorFlow's.
+        origin: the machine and settings that the devices were created from, an `Origin`; None if only the devices are
+            known. It does not take part in comparison.
 
     Raises:
-        InvalidArgumentError: two devices of one name.
+        InvalidArgumentError: two devices have the same name.
     """
 
     def __init__(
@@ -170,20 +166,20 @@ class DeviceSet:
 
     @property
     def names(self) -> list[str]:
-        """Full names in order of creation."""
+        """Full device names in creation order."""
         return list(self.by_name)
 
     @property
     def client_device(self) -> DeviceAttributes | None:
-        """The device of the process that asks (CPU:0 in a local session); None in an empty set."""
+        """The device of the calling process (CPU:0 in a local session); None in an empty set."""
         return self.devices[0] if self.devices else None
 
     def prioritized_types(self) -> list[tuple[str, int]]:
-        """Types with their priorities, the preferred first; equal priorities by name."""
+        """Return the device types and their priorities, highest first; ties are ordered by name."""
         return sorted(self.type_priority.items(), key=lambda item: (-item[1], item[0]))
 
     def prioritized_devices(self) -> list[DeviceAttributes]:
-        """All devices by type priority, then the client's own address space first, then by name as a string."""
+        """Return all devices by type priority, then the client's address space first, then by name."""
         client = self.client_device
 
         def key(device: DeviceAttributes) -> tuple[int, bool, str]:
@@ -193,12 +189,12 @@ class DeviceSet:
         return sorted(self.devices, key=key)
 
     def matching(self, parsed: ParsedName) -> list[DeviceAttributes]:
-        """Devices, in order of creation, that have every part ``parsed`` sets."""
-        found = self._matching.get(parsed)
-        if found is None:
-            found = tuple(device for device in self.devices if parsed.is_specification(device.parsed))
-            self._matching[parsed] = found
-        return list(found)
+        """Return the devices that match every part set in ``parsed``, in creation order."""
+        devices = self._matching.get(parsed)
+        if devices is None:
+            devices = tuple(device for device in self.devices if parsed.is_specification(device.parsed))
+            self._matching[parsed] = devices
+        return list(devices)
 
     def __iter__(self) -> Iterator[DeviceAttributes]:
         return iter(self.devices)

@@ -1,4 +1,4 @@
-"""Catalogue of GPUs that can be simulated, every figure with its source.
+"""Catalogue of GPU models for simulation; every figure has its source.
 
 Memory is what the driver reports to a program (``cudaMemGetInfo``), not the round number on the box: a K20m sold with
 5 GB and its error correction switched on shows 4742 MiB. One entry is one CUDA device, so a Tesla K80 board is two.
@@ -12,7 +12,7 @@ Traceback (most recent call last):
 ...
 gpuplace.errors.InvalidArgumentError: Unknown GPU model 'K41c'.
   known models  Tesla K20m, Quadro K4000, Tesla K40c, ...
-  another card  by its figures: gpuplace.Machine.simulated(2, gpu=GPUModel('name', ...
+  custom model  gpuplace.Machine.simulated(2, gpu=GPUModel('name', ...
   try           Tesla K40c
 """
 
@@ -31,74 +31,74 @@ from gpuplace.errors import InvalidArgumentError
 
 @dataclass(frozen=True, slots=True)
 class GPUModel:
-    """Figures of one CUDA device."""
+    """Specification of one CUDA device."""
 
     name: str
     """Name that the driver reports."""
     aliases: tuple[str, ...] = ()
-    """Other names people write; case, spaces, dashes and the words NVIDIA, Tesla, GeForce do not matter."""
+    """Alternative names; case, spaces, dashes and the words NVIDIA, Tesla and GeForce are ignored."""
     memory_bytes: int = 0
     """Memory as the driver reports it, in bytes."""
     context_bytes: int = 0
-    """Bytes that the driver and one CUDA context take before a program allocates anything."""
+    """Memory used by the driver and one CUDA context before any allocation, in bytes."""
     compute_capability: tuple[int, int] = (0, 0)
-    """Major and minor number."""
+    """Major and minor version."""
     sm_count: int = 0
-    """Streaming multiprocessors."""
+    """Number of streaming multiprocessors."""
     clock_hz: float = 0.0
-    """Highest clock that ``cudaDeviceProp::clockRate`` reports, in hertz."""
+    """Maximum clock rate that ``cudaDeviceProp::clockRate`` reports, in hertz."""
     sustained_clock_hz: float = 0.0
-    """Clock that long work runs at, in hertz: cooling and power limits change it."""
+    """Clock rate under sustained load, in hertz; it depends on cooling and power limits."""
     per_board: int = 1
-    """How many of these share a board and what it may draw."""
+    """Number of these GPUs that share a board and its power budget."""
     board_clock_hz: float = 0.0
-    """Clock that long work runs at when all GPUs of the board work, in hertz; 0 where nothing is shared."""
+    """Clock rate under sustained load of all GPUs of the board, in hertz; 0 if no board is shared."""
     memory_bandwidth: float = 0.0
-    """Bytes a second between the GPU and its own memory."""
+    """Bandwidth between the GPU and its own memory, in bytes/s."""
     fp32_flops: float = 0.0
-    """Single-precision operations a second, outside the tensor cores."""
+    """Single-precision rate without tensor cores, in FLOP/s."""
     fp64_flops: float = 0.0
-    """Double-precision operations a second, outside the tensor cores."""
+    """Double-precision rate without tensor cores, in FLOP/s."""
     tensor_flops: float = 0.0
-    """Operations a second of the tensor cores on float16, dense, with sums in float32; 0 without tensor cores."""
+    """Dense float16 rate of the tensor cores with float32 accumulation, in FLOP/s; 0 without tensor cores."""
     tf32_flops: float = 0.0
-    """Operations a second of the tensor cores on float32 that is rounded to TF32; 0 where there is no TF32."""
+    """TF32 rate of the tensor cores, in FLOP/s; 0 without TF32."""
     pcie_bandwidth: float = 0.0
-    """Bytes a second each way over the PCIe slot, by the PCIe generation."""
+    """Bandwidth per direction of the PCIe slot according to its PCIe generation, in bytes/s."""
     nvlink_bandwidth: float = 0.0
-    """Bytes a second each way over all NVLink connections together; 0 without NVLink."""
+    """Total bandwidth per direction of all NVLink connections, in bytes/s; 0 without NVLink."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, hash=False)
-    """Field name to where its figure comes from; ``"*"`` is the source of the fields not named."""
+    """Sources of the figures by field name; ``"*"`` is the source of all other fields."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with its sources in a plain dict, since a read-only view of one cannot be."""
+        """Replace the read-only view of the sources by a plain dict, since the view cannot be pickled."""
         *figures, sources = (getattr(self, one.name) for one in fields(self))
         return GPUModel, (*figures, dict(sources))
 
     @property
     def free_bytes(self) -> int:
-        """Bytes free for a process that has just started, on a GPU that nobody else uses."""
+        """Free memory of an otherwise unused GPU at process start, in bytes."""
         return self.memory_bytes - self.context_bytes
 
     @property
     def sustained(self) -> float:
-        """What long work keeps of the data sheet's rates of arithmetic, which may count a higher clock."""
+        """Ratio of the sustained to the nominal arithmetic rate; data sheets may assume a higher clock."""
         cores = _CORES.get(self.compute_capability) or _CORES.get(self.compute_capability[:1], 128)
         return 2 * cores * self.sm_count * self.sustained_clock_hz / self.fp32_flops
 
     @property
     def on_busy_board(self) -> GPUModel:
-        """As it is while the other GPUs of its board work too."""
+        """Return the model as it performs while the other GPUs of its board are busy."""
         return _on_busy_board(self) if self.board_clock_hz else self
 
     @property
     def has_peer_access(self) -> bool:
-        """True when two of these in one machine reach each other's memory without the host."""
+        """Whether two such GPUs in one machine can access each other's memory directly."""
         return bool(self.nvlink_bandwidth) or not self.name.startswith(("GeForce", "NVIDIA GeForce"))
 
     @property
     def peer_bandwidth(self) -> float:
-        """Bytes a second each way between two of these: NVLink if there is any, else PCIe."""
+        """Bandwidth per direction between two such GPUs, in bytes/s: NVLink if available, else PCIe."""
         return self.nvlink_bandwidth or self.pcie_bandwidth
 
 
@@ -118,14 +118,14 @@ _SOURCES = {
     "TensorFlow": "TensorFlow's start-up log (totalMemory less freeMemory)",
     "estimate": "estimate: a CUDA 11 or 12 context with its kernels loaded",
 }
-"""The sources that several models name by a word; others are written out."""
+"""Sources that several models share, by keyword; all others are written out."""
 
 # Each way, 16 lanes, after line coding: PCI Express Base Specification, revisions 2.0, 3.0, 4.0, 5.0.
 _PCIE = {"2": 8.0e9, "3": 15.75e9, "4": 31.5e9, "5": 63.0e9}
 
 
 def _model(block: str) -> GPUModel:
-    """A model from its lines in ``gpu_models.txt``."""
+    """Parse a model from its lines in ``gpu_models.txt``."""
     name, *lines = block.splitlines()
     facts = dict(line.split(": ", 1) for line in lines)
     major, minor = facts["compute_capability"].split(".")
@@ -169,7 +169,7 @@ _NOISE = re.compile(r"nvidia|tesla|geforce|gtx|rtx|[\s_-]+")
 
 
 def _key(name: str) -> str:
-    """``name`` without what people leave out: case, maker, family, separators, ``GB``."""
+    """Return ``name`` without optional parts: case, vendor, family, separators, ``GB``."""
     return re.sub(r"(\d)gb\b", r"\1", _NOISE.sub("", name.lower()))
 
 
@@ -177,25 +177,25 @@ _BY_KEY = {_key(name): model for model in GPU_MODELS for name in (model.name, *m
 
 
 _TELLING = 3
-"""Letters of a name from which the models that begin so are meant."""
-_OTHER = (
-    "by its figures: gpuplace.Machine.simulated(2, gpu=GPUModel('name', "
+"""Minimum length of a prefix that identifies models."""
+_CUSTOM = (
+    "gpuplace.Machine.simulated(2, gpu=GPUModel('name', "
     "memory_bytes=8 * 2**30, compute_capability=(6, 1), sm_count=20)), with GPUModel from gpuplace.device.gpu_models"
 )
 _SHOWN = 200
-"""Characters of a name that an error repeats."""
+"""Maximum length of a name quoted in an error, in characters."""
 
 
 def is_model(name: str) -> bool:
-    """Whether there is a model of that name or alias."""
+    """Return whether a model has this name or alias."""
     return _key(name) in _BY_KEY
 
 
 def find_model(name: str) -> GPUModel:
-    """The model of that name or alias.
+    """Return the model with this name or alias.
 
     Raises:
-        InvalidArgumentError: no such model; the error lists all of them and the nearest.
+        InvalidArgumentError: there is no such model; the error lists all models and the closest match.
     """
     model = _BY_KEY.get(_key(name))
     if model is not None:
@@ -207,6 +207,6 @@ def find_model(name: str) -> GPUModel:
     nearest = nearest or difflib.get_close_matches(key, _BY_KEY, n=1, cutoff=0.5)
     raise InvalidArgumentError.of(
         f"Unknown GPU model '{name if len(name) <= _SHOWN else name[:_SHOWN] + '...'}'.",
-        facts={"known models": ", ".join(known.name for known in GPU_MODELS), "another card": _OTHER},
+        facts={"known models": ", ".join(known.name for known in GPU_MODELS), "custom model": _CUSTOM},
         hint=_BY_KEY[nearest[0]].name if nearest else None,
     )

@@ -1,6 +1,6 @@
-"""What a ``ConfigProto`` says about devices, as one plain record.
+"""Device settings of a ``ConfigProto`` as a plain record.
 
-Only attributes are read, so any object shaped like ``ConfigProto`` will do, and this layer needs no protobuf.
+Only attributes are read, so any object with the attributes of ``ConfigProto`` works, and this layer needs no protobuf.
 
 >>> GPUSettings.from_config(None)
 GPUSettings(device_count={}, visible_device_list='', per_process_gpu_memory_fraction=0.0, allow_growth=False, \
@@ -18,29 +18,29 @@ _NO_CONFIGS = (Mapping, str, bytes, int, float, tuple, list)
 
 @dataclass(frozen=True, slots=True)
 class GPUSettings:
-    """The parts of ``ConfigProto`` that decide which devices there are and how much memory they may use."""
+    """Settings of ``ConfigProto`` that determine the devices and their memory limits."""
 
     device_count: Mapping[str, int] = field(default_factory=dict)
-    """Most devices of a type, for example ``{"CPU": 3, "GPU": 2}``; without one: all (CPU: the machine's)."""
+    """Maximum number of devices of each type, such as ``{"CPU": 3, "GPU": 2}``; by default all (CPU: the machine's)."""
     visible_device_list: str = ""
-    """Comma-separated ids of visible GPUs in the order in which they become GPU:0, GPU:1, ...; ``""`` is all."""
+    """Comma-separated ids of visible GPUs in the order in which they become GPU:0, GPU:1, ...; ``""``: all."""
     per_process_gpu_memory_fraction: float = 0.0
-    """Part of each GPU's total memory to use; 0 is nearly all that is free."""
+    """Fraction of each GPU's total memory to use; 0: nearly all free memory."""
     allow_growth: bool = False
-    """Take memory as it is needed."""
+    """Whether memory is allocated on demand."""
     allocator_type: str = ""
     """``""`` or ``"BFC"``."""
     virtual_devices: tuple[tuple[float, ...], ...] = ()
-    """One entry a visible GPU: the MiB of each device to make on it; an empty entry makes one of default size."""
+    """Memory limits in MiB of the devices on each visible GPU; an empty entry creates one device of default size."""
     use_unified_memory: bool = False
-    """Allow more memory than the GPU has, backed by the host's."""
+    """Whether allocations may exceed the GPU's memory, backed by host memory."""
 
     @classmethod
     def from_config(cls, config: Any) -> GPUSettings:
-        """The record of a ``ConfigProto``-like object; None gives the defaults.
+        """Return the settings of a ``ConfigProto``-like object; None: the defaults.
 
         Raises:
-            TypeError: it is another message, or a plain value such as a dict.
+            TypeError: ``config`` is another message or a plain value such as a dict.
         """
         if config is None:
             return cls()
@@ -50,9 +50,9 @@ class GPUSettings:
             config, "gpu_options"
         ):
             kind = type(config).__name__
-            wrapped = " (put it into one: tf.ConfigProto(gpu_options=...))" if kind == "GPUOptions" else ""
+            wrapped = "; pass tf.ConfigProto(gpu_options=...)" if kind == "GPUOptions" else ""
             raise TypeError(
-                "config is a tf.ConfigProto, such as tf.ConfigProto(allow_soft_placement=True); "
+                "config must be a tf.ConfigProto, such as tf.ConfigProto(allow_soft_placement=True); "
                 f"got {kind}{wrapped}"
             )
         options = getattr(config, "gpu_options", None)
@@ -73,7 +73,7 @@ class GPUSettings:
         )
 
     def describe_differences(self, other: GPUSettings, names: tuple[str, ...]) -> dict[str, tuple[Any, Any]]:
-        """Field name to (this value, other's value), for those of ``names`` that differ."""
+        """Return the pairs of differing values (this, other), by field name, for the given fields."""
         return {
             item.name: (getattr(self, item.name), getattr(other, item.name))
             for item in fields(self)

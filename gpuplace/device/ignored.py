@@ -42,38 +42,38 @@ class IgnoredGPU:
     """A visible GPU without a device."""
 
     gpu: PhysicalGPU
-    """Which one."""
+    """The GPU."""
     visible_id: int
-    """Its number after CUDA_VISIBLE_DEVICES."""
+    """Index of the GPU under CUDA_VISIBLE_DEVICES."""
     reason: str
-    """Why, in a few words."""
+    """Short reason."""
     note: str
-    """TensorFlow's line about it."""
+    """TensorFlow's log line about the GPU."""
 
 
 def min_compute_capability(release: str | None = None) -> tuple[int, int]:
-    """Major and minor number that a release needs; None: the process's release."""
+    """Return the minimum compute capability (major, minor) of a release; None: the current release."""
     return _MIN_CAPABILITY[releases.resolve(release)]
 
 
 def min_multiprocessors(gpus: Iterable[PhysicalGPU], environ: Mapping[str, str]) -> tuple[int, str]:
-    """How many multiprocessors a GPU needs among these.
+    """Return the minimum number of multiprocessors that a GPU needs.
 
     Args:
-        gpus: the visible ones.
-        environ: where TF_MIN_GPU_MULTIPROCESSOR_COUNT is read.
+        gpus: visible GPUs.
+        environ: environment that contains TF_MIN_GPU_MULTIPROCESSOR_COUNT.
 
     Returns:
-        The number, and TensorFlow's line about a setting that is no such number, or "".
+        The number, and TensorFlow's warning about an invalid setting or "".
     """
     default = min(max((gpu.model.sm_count for gpu in gpus), default=0), _DEFAULT_MIN)
     setting = environ.get(MIN_MULTIPROCESSORS, "")
     if not setting:
         return default, ""
-    found = _INT32.fullmatch(setting)
-    if found is not None:
-        number = number_of(found[2])
-        if number < 1 << 31 and (number == 0 or found[1] != "-"):
+    match = _INT32.fullmatch(setting)
+    if match is not None:
+        number = number_of(match[2])
+        if number < 1 << 31 and (number == 0 or match[1] != "-"):
             return number, ""
     return (
         default,
@@ -84,30 +84,30 @@ def min_multiprocessors(gpus: Iterable[PhysicalGPU], environ: Mapping[str, str])
 def ignored_gpus(
     visibility: Visibility, order: Iterable[int], release: str | None, environ: Mapping[str, str]
 ) -> list[IgnoredGPU]:
-    """The GPUs that TensorFlow does not use, in its order.
+    """Return the GPUs that TensorFlow does not use, in its order.
 
     Args:
-        visibility: what CUDA shows the process.
+        visibility: GPUs visible to the process.
         order: visible ids in the order in which they would become devices.
-        release: which TensorFlow; None: the process's.
-        environ: where TF_MIN_GPU_MULTIPROCESSOR_COUNT is read.
+        release: TensorFlow release; None: the current release.
+        environ: environment that contains TF_MIN_GPU_MULTIPROCESSOR_COUNT.
     """
     release = releases.resolve(release)
     visible_ids = list(order)
     gpus = [visibility.visible[visible_id] for visible_id in visible_ids]
     capability = min_compute_capability(release)
     fewest, _ = min_multiprocessors(gpus, environ)
-    found = []
+    ignored = []
     for visible_id, gpu in zip(visible_ids, gpus, strict=True):
         model = gpu.model
         if model.compute_capability < capability:
             has, needed = _version(model.compute_capability), _version(capability)
-            reason = f"compute capability {has}, and TensorFlow {release} needs {needed}"
+            reason = f"compute capability {has}, and TensorFlow {release} requires {needed}"
             kind = "visible gpu device"
             why = f"with Cuda compute capability {has}. The minimum required Cuda capability is {needed}."
         elif 0 < model.sm_count < fewest:  # 0: the driver does not say
             is_old = release in ("1.0", "1.4")
-            reason = f"{model.sm_count} multiprocessors, and {fewest} are needed ({MIN_MULTIPROCESSORS})"
+            reason = f"{model.sm_count} multiprocessors, and {fewest} are required ({MIN_MULTIPROCESSORS})"
             kind = "gpu device" if is_old else "visible gpu device"
             why = (
                 f"with {'Cuda multiprocessor' if is_old else 'core'} count: {model.sm_count}. The minimum required "
@@ -116,12 +116,12 @@ def ignored_gpus(
         else:
             continue
         note = f"Ignoring {kind} ({described(gpu.describe(visible_id), release)}) {why}"
-        found.append(IgnoredGPU(gpu, visible_id, reason, note))
-    return found
+        ignored.append(IgnoredGPU(gpu, visible_id, reason, note))
+    return ignored
 
 
 def described(description: str, release: str) -> str:
-    """A GPU's description as a release writes it: 1.0 leaves out the compute capability."""
+    """Return a GPU's description in the format of a release: 1.0 omits the compute capability."""
     return description.partition(", compute capability")[0] if release == "1.0" else description
 
 

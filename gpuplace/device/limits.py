@@ -1,4 +1,4 @@
-"""How large a machine may be: numbers in a text or a `ConfigProto` cost nothing to write.
+"""Limits on the size of a simulated machine, since a text or a `ConfigProto` can contain any number.
 
 >>> check_count(4, "GPU", MAX_GPUS)
 """
@@ -8,28 +8,28 @@ from __future__ import annotations
 from gpuplace.errors import ResourceExhaustedError
 
 MAX_GPUS = 1024
-"""GPUs of one machine, and GPU devices of one session; each pair of them may be linked."""
+"""Maximum number of GPUs of a machine, and of GPU devices of a session; each pair may have a link."""
 
 MAX_DEVICES = 1 << 16
-"""Devices of any other type of one machine."""
+"""Maximum number of devices of any other type of a machine."""
 
 
 def check_count(count: int, kind: str, most: int) -> None:
-    """Refuses a machine that is too large to imagine.
+    """Check that a machine does not exceed the size limit.
 
     Raises:
-        ResourceExhaustedError: more than `most` devices.
+        ResourceExhaustedError: `count` exceeds `most`.
     """
     if count > most:
         raise ResourceExhaustedError.of(
-            f"A machine with {count if count < 1 << 64 else 'more than 2**64'} {kind} devices is not simulated",
-            facts={"most": f"{most} of that type"},
-            hint=f"at most {most} {kind} devices, in the machine's text, in device_count and in virtual_devices",
+            f"Too many devices to simulate: {count if count < 1 << 64 else 'more than 2**64'} {kind} devices",
+            facts={"limit": f"{most} devices of this type"},
+            hint=f"specify at most {most} {kind} devices in the machine text, device_count and virtual_devices",
         )
 
 
 def number_of(digits: str) -> int:
-    """The number that decimal digits stand for; 2**64 for all that are larger, however many digits there are.
+    """Convert decimal digits to an integer; larger numbers, of any length, become 2**64.
 
     >>> number_of("007"), number_of("9" * 5000) == 1 << 64
     (7, True)

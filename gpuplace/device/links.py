@@ -1,7 +1,7 @@
-"""The ways that bytes take in a machine: PCIe slots and switches, NVLink, the sockets' own link, host memory.
+"""Interconnects of a machine: PCIe slots and switches, NVLink, the link between sockets, host memory.
 
-A link has a rate each way and may be shared: what crosses it at the same time has to divide it. A copy goes along a
-route of links and is as fast as the slowest of them, after a latency::
+A link has a bandwidth per direction, which concurrent copies share. A copy follows a route of links; after a latency,
+it runs at the rate of the slowest of them::
 
                  host memory
                       |
@@ -11,9 +11,9 @@ route of links and is as fast as the slowest of them, after a latency::
     /     \\     /     \\
   GPU 0  GPU 1 GPU 2  GPU 3                    NVLink, where there is any, goes from GPU to GPU
 
-Where nothing else is said of a machine, switches and NVLink are those of the machines that such GPUs were sold in:
-the two halves of a K80 board share its switch; GPUs on SXM2 modules form the hybrid cube mesh of a DGX-1, two below a
-switch; later SXM modules hang on NVSwitch. More than two single GPUs of a socket share its 40 lanes by switches.
+By default, switches and NVLink are those of the machines in which such GPUs were sold: the two halves of a K80 board
+share its switch; SXM2 modules form the hybrid cube mesh of a DGX-1, two per switch; later SXM modules are connected by
+NVSwitch. More than two single GPUs of a socket share its 40 lanes through switches.
 
 >>> from gpuplace.device.machine import Machine
 >>> links = Machine.parse("4x Tesla K80").links
@@ -42,89 +42,89 @@ from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.errors import InvalidArgumentError
 
 LANE_BANDWIDTH: Mapping[int, float] = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9}
-"""PCIe generation -> bytes a second each way of a lane, after line coding."""
+"""PCIe generation -> bandwidth per direction of one lane after line coding, in bytes/s."""
 PCIE_EFFICIENCY = 0.77
-"""Part of a PCIe line rate that copies reach: headers of packets of 256 bytes, acknowledgements, flow control."""
+"""Fraction of the PCIe line rate that copies reach: headers of 256-byte packets, acknowledgements, flow control."""
 NVLINK_EFFICIENCY = 0.92
-"""Part of an NVLink line rate that copies reach."""
+"""Fraction of the NVLink line rate that copies reach."""
 PAGEABLE_SHARE = 0.5
-"""Part of the pinned rate that is left where the driver has to go through its own pinned buffer."""
+"""Ratio of the pageable to the pinned rate: the driver copies through its own pinned buffer."""
 SOCKET_BANDWIDTH = 15.4e9
-"""Bytes a second each way between two sockets: QPI of 9.6 GT/s, 19.2 GB/s, four fifths of which are data."""
+"""Bandwidth per direction between two sockets, in bytes/s: QPI of 9.6 GT/s, four fifths of which are data."""
 HOST_BANDWIDTH = 55e9
-"""Bytes a second that a socket's memory gives or takes: four channels of DDR4-2133, 68 GB/s, as STREAM sees them."""
+"""Memory bandwidth of a socket, in bytes/s: four channels of DDR4-2133, 68 GB/s, as measured by STREAM."""
 PCIE_LATENCY = 10e-6
-"""Seconds from the start of a copy over PCIe to its first byte at the other end, as a program sees it."""
+"""Time from the start of a copy over PCIe to the arrival of its first byte, as a program measures it, in seconds."""
 PEER_LATENCY = 8e-6
-"""The same between GPUs that reach each other's memory."""
+"""Latency between GPUs with peer access, in seconds."""
 NVLINK_LATENCY = 6e-6
-"""The same over NVLink."""
+"""Latency over NVLink, in seconds."""
 
 NVLINK_FORMS = ("cube", "nvswitch", "bridge", "none")
-"""How NVLink connects: a DGX-1's hybrid cube mesh, all through NVSwitch, neighbours in pairs, not at all."""
+"""NVLink topologies: a DGX-1's hybrid cube mesh, NVSwitch, pairs of neighbours, none."""
 
-# Lanes of NVLink between the GPUs of a DGX-1; the fifth to eighth GPU among themselves are as the first four.
+# NVLink lanes between the first four GPUs of a DGX-1; the last four are connected in the same way.
 _CUBE: dict[int, dict[tuple[int, int], int]] = {
     4: {(0, 1): 1, (0, 2): 1, (0, 3): 1, (1, 2): 1, (1, 3): 1, (2, 3): 1},
     6: {(0, 1): 1, (0, 2): 1, (0, 3): 2, (1, 2): 2, (1, 3): 1, (2, 3): 2},
 }
 _ACROSS = {4: (1, 1, 1, 1), 6: (2, 2, 1, 1)}
-"""Lanes from each of the first four GPUs to its counterpart among the second."""
+"""NVLink lanes from each of the first four GPUs to its counterpart among the last four."""
 _CUBE_GPUS = 8
 _NVLINK_LINE = {(6, 0): 20e9}
-"""Compute capability -> bytes a second each way of one connection; 25 GB/s since Volta."""
+"""Compute capability -> bandwidth per direction of one connection, in bytes/s; 25 GB/s since Volta."""
 _TEXT = re.compile(r"([1-5])(?:x(1|2|4|8|16))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What is said of a machine's links; what is not said follows from its GPUs."""
+    """Explicit settings of a machine's links; the rest follows from its GPUs."""
 
     generation: int = 0
     """PCIe generation of the slots; 0: that of each GPU."""
     lanes: int = 16
-    """PCIe lanes of a slot."""
+    """PCIe lanes per slot."""
     per_switch: int = 0
-    """GPUs below one PCIe switch; 1: none; 0: by rule."""
+    """GPUs per PCIe switch; 1: no switches; 0: the default."""
     nvlink: str = ""
-    """One of `NVLINK_FORMS`; ``""``: by rule."""
+    """One of `NVLINK_FORMS`; ``""``: the default."""
     peer: str = ""
-    """``"on"`` or ``"off"``: whether GPUs reach each other's memory over PCIe; ``""``: by rule."""
+    """Whether GPUs have peer access over PCIe, ``"on"`` or ``"off"``; ``""``: the default."""
     host: str = "pinned"
-    """``"pinned"``, or ``"pageable"`` where no host memory is ever pinned."""
+    """``"pinned"``, or ``"pageable"`` if no host memory is ever pinned."""
 
     @classmethod
     def parse(cls, text: str) -> Wiring:
-        """The wiring of ``pcie=3x16 switch=2 nvlink=cube peer=off host=pageable``, in any order.
+        """Parse settings such as ``pcie=3x16 switch=2 nvlink=cube peer=off host=pageable``, in any order.
 
         Args:
-            text: the settings, separated by blanks.
+            text: settings, separated by spaces.
 
         Raises:
-            InvalidArgumentError: it is not understood; says what is allowed.
+            InvalidArgumentError: a setting is invalid; the error lists the valid ones.
         """
-        found: dict[str, object] = {}
+        settings: dict[str, object] = {}
         for pair in text.split():
             key, _, value = pair.partition("=")
             pcie = _TEXT.fullmatch(value) if key == "pcie" else None
             if pcie is not None:
-                found |= {"generation": int(pcie[1]), "lanes": int(pcie[2] or 16)}
+                settings |= {"generation": int(pcie[1]), "lanes": int(pcie[2] or 16)}
             elif key == "switch" and re.fullmatch(r"[1-9]\d?", value):
-                found["per_switch"] = int(value)
+                settings["per_switch"] = int(value)
             elif value in {"nvlink": NVLINK_FORMS, "peer": ("on", "off"), "host": ("pinned", "pageable")}.get(
                 key, ()
             ):
-                found[key] = value
+                settings[key] = value
             else:
                 raise InvalidArgumentError.of(
-                    f"Links of a machine: '{pair[:80]}' is not understood.",
+                    f"Invalid setting of a machine's links: '{pair[:80]}'.",
                     facts={
                         "allowed": "pcie=GENERATION or GENERATIONxLANES (3x16), switch=GPUS (below one PCIe switch), "
                         f"nvlink={'|'.join(NVLINK_FORMS)}, peer=on|off, host=pinned|pageable"
                     },
-                    hint="links pcie=3x16 switch=2",
+                    hint="write, for example, links pcie=3x16 switch=2",
                 )
-        return cls(**found)  # type: ignore[arg-type]
+        return cls(**settings)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         pairs = []
@@ -139,32 +139,32 @@ class Wiring:
 
 
 class Link(NamedTuple):
-    """One way of a link."""
+    """One direction of a link."""
 
     name: str
-    """What it is, and which way."""
+    """Description of the link and its direction."""
     kind: str
     """``"host memory"``, ``"PCIe"``, ``"switch"``, ``"socket"``, ``"NVLink"`` or ``"network"``."""
     bandwidth: float
-    """Bytes a second."""
+    """Bandwidth in bytes/s."""
 
 
 class Route(NamedTuple):
-    """How bytes get from one memory to another."""
+    """The path of a copy from one memory to another."""
 
     links: tuple[int, ...]
-    """Positions in `Links.links`, in order; empty within one memory."""
+    """Indices into `Links.links`, in order; empty within one memory."""
     bandwidth: float
-    """Bytes a second of a copy that is alone."""
+    """Rate of a copy without contention, in bytes/s."""
     latency: float
-    """Seconds before the first byte is there."""
+    """Time until the first byte arrives, in seconds."""
     kind: str
     """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"network"`` or ``"memory"``."""
     is_peer: bool
-    """Whether it goes from GPU to GPU without the host."""
+    """Whether the path leads from GPU to GPU without the host."""
 
     def seconds(self, nbytes: float) -> float:
-        """Seconds that a copy takes which is alone."""
+        """Return the duration of a copy without contention, in seconds."""
         return self.latency + nbytes / self.bandwidth
 
 
@@ -172,8 +172,8 @@ class Links:
     """The links of one machine.
 
     Args:
-        gpus: its GPUs.
-        wiring: what is said of them.
+        gpus: GPUs of the machine.
+        wiring: explicit settings of the links; None: the defaults.
     """
 
     def __init__(self, gpus: Sequence[PhysicalGPU], wiring: Wiring | None = None) -> None:
@@ -185,56 +185,54 @@ class Links:
 
     @property
     def is_one_host(self) -> bool:
-        """Whether all of it is one machine."""
+        """Whether all memories belong to one host."""
         return True
 
     def pcie_bandwidth(self, gpu: int) -> float:
-        """Bytes a second that copies reach each way in a GPU's slot."""
-        own, said = self.gpus[gpu].model.pcie_bandwidth, self.wiring
-        line = LANE_BANDWIDTH[said.generation] * said.lanes if said.generation else own
+        """Return the bandwidth per direction that copies reach in a GPU's slot, in bytes/s."""
+        own, wiring = self.gpus[gpu].model.pcie_bandwidth, self.wiring
+        line = LANE_BANDWIDTH[wiring.generation] * wiring.lanes if wiring.generation else own
         return PCIE_EFFICIENCY * (min(line, own) if own else line or 16 * LANE_BANDWIDTH[3])
 
     def has_switch(self, gpu: int) -> bool:
-        """Whether a GPU shares a PCIe switch with another one."""
+        """Return whether a GPU shares a PCIe switch with another GPU."""
         return list(self.switch).count(self.switch[gpu]) > 1
 
     @cached_property
     def switch(self) -> tuple[int, ...]:
-        """For each GPU the number of the PCIe switch, or of the slot, that it is below."""
-        found: list[int] = []
+        """Number of the PCIe switch, or of the slot, above each GPU."""
         number = -1
         sockets: dict[tuple[str, int], list[int]] = {}
         for index, gpu in enumerate(self.gpus):
             sockets.setdefault((gpu.pci_bus_id[:4], gpu.numa_node), []).append(index)
-        of: dict[int, int] = {}
+        switches: dict[int, int] = {}
         for members in sockets.values():
             size = self.wiring.per_switch
             for position, index in enumerate(members):
                 model = self.gpus[index].model
-                rule = 2 if model.per_board > 1 or "SXM" in model.name or len(members) > 2 else 1
-                if position % (size or rule) == 0:
+                default = 2 if model.per_board > 1 or "SXM" in model.name or len(members) > 2 else 1
+                if position % (size or default) == 0:
                     number += 1
-                of[index] = number
-        found = [of[index] for index in range(len(self.gpus))]
-        return tuple(found)
+                switches[index] = number
+        return tuple(switches[index] for index in range(len(self.gpus)))
 
     @cached_property
     def board(self) -> tuple[int, ...]:
-        """For each GPU the number of its board; GPUs that share one are counted in the machine's order."""
-        found: list[int] = []
-        free: dict[str, list[int]] = {}  # name -> numbers of boards, once for each place that is left
+        """Number of the board of each GPU; GPUs are assigned to boards in the machine's order."""
+        boards: list[int] = []
+        free: dict[str, list[int]] = {}  # model name -> board numbers, once per free place
         number = -1
         for gpu in self.gpus:
             places = free.setdefault(gpu.model.name, [])
             if not places:
                 number += 1
                 places += [number] * gpu.model.per_board
-            found.append(places.pop())
-        return tuple(found)
+            boards.append(places.pop())
+        return tuple(boards)
 
     @cached_property
     def nvlink(self) -> str:
-        """One of `NVLINK_FORMS`."""
+        """NVLink topology, one of `NVLINK_FORMS`."""
         if not any(gpu.model.nvlink_bandwidth for gpu in self.gpus):
             return "none"
         if self.wiring.nvlink:
@@ -249,7 +247,7 @@ class Links:
         )
 
     def nvlink_bandwidth(self, first: int, second: int) -> float:
-        """Bytes a second each way of copies between two GPUs over NVLink; 0 where they are not connected."""
+        """Return the NVLink bandwidth per direction between two GPUs, in bytes/s; 0 if they are not connected."""
         models = [self.gpus[gpu].model for gpu in (first, second)]
         both = min(model.nvlink_bandwidth for model in models)
         if not both or self.nvlink == "none" or first == second:
@@ -270,7 +268,7 @@ class Links:
         return NVLINK_EFFICIENCY * lanes * line
 
     def is_peer(self, first: int, second: int) -> bool:
-        """Whether two GPUs reach each other's memory without the host."""
+        """Return whether two GPUs can access each other's memory directly."""
         if self.nvlink_bandwidth(first, second):
             return True
         if self.wiring.peer:
@@ -280,33 +278,33 @@ class Links:
         return same_socket and all(model.has_peer_access for model in models)
 
     def route(self, source: int | None, target: int | None, *, pinned: bool = True) -> Route:
-        """The way from one memory to another.
+        """Return the path from one memory to another.
 
         Args:
-            source: position of the GPU in the machine; None: host memory.
-            target: likewise.
+            source: index of the GPU in the machine; None: host memory.
+            target: index of the GPU in the machine; None: host memory.
             pinned: whether the host memory is pinned.
         """
         key = source, target, pinned and self.wiring.host == "pinned"
-        found = self._routes.get(key)
-        if found is None:
-            found = self._routes[key] = self._route(*key)
-        return found
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = self._route(*key)
+        return route
 
     def task_of(self, memory: int) -> int:
-        """Number of the task that has a memory: there is one.
+        """Return the index of the task that owns a memory: 0 on a single machine.
 
         Args:
-            memory: position of a GPU; a negative number stands for host memory.
+            memory: index of a GPU; negative: host memory.
         """
         return 0
 
     def between(self, source: int, target: int, *, pinned: bool = True) -> Route:
-        """As ``route``, where a negative number stands for host memory.
+        """Return the path from one memory to another, where negative numbers denote host memory.
 
         Args:
-            source: position of the GPU in the machine.
-            target: likewise.
+            source: index of the GPU in the machine; negative: host memory.
+            target: index of the GPU in the machine; negative: host memory.
             pinned: whether the host memory is pinned.
         """
         return self.route(None if source < 0 else source, None if target < 0 else target, pinned=pinned)
@@ -355,7 +353,10 @@ class Links:
         return Route(links, rate, PCIE_LATENCY, "PCIe", False)
 
     def _pcie(self, gpu: int, way: str, peer: int | None = None) -> tuple[int, ...]:
-        """The links between a GPU and its socket, the socket's end first; up to the switch that a peer is below too."""
+        """Return the links between a GPU and its socket, the socket's end first.
+
+        With a peer below the same switch, only the links up to that switch.
+        """
         rate = self.pcie_bandwidth(gpu)
         own = self._link("PCIe", 2 * gpu + (way == "down"), f"PCIe of GPU {gpu}, {way}", rate)
         switch = self.switch[gpu]
@@ -365,27 +366,27 @@ class Links:
 
     def _link(self, kind: str, number: int, name: str, bandwidth: float) -> int:
         key = kind, number, name
-        found = self._number.get(key)
-        if found is None:
-            found = self._number[key] = len(self.links)
+        position = self._number.get(key)
+        if position is None:
+            position = self._number[key] = len(self.links)
             self.links.append(Link(name, kind, bandwidth))
-        return found
+        return position
 
     def _slowest(self, links: Sequence[int]) -> float:
         return min(self.links[number].bandwidth for number in links)
 
     def text(self, gpu: int) -> str:
-        """A GPU's links in words: ``PCIe 12.1 GB/s, switch 0 with GPU 1; NVLink to 1, 2, 3``."""
-        said = f"PCIe {self.pcie_bandwidth(gpu) / 1e9:.1f} GB/s"
+        """Describe a GPU's links, such as ``PCIe 12.1 GB/s, switch 0 with GPU 1; NVLink to 1, 2, 3``."""
+        text = f"PCIe {self.pcie_bandwidth(gpu) / 1e9:.1f} GB/s"
         beside = [
             other
             for other in range(len(self.gpus))
             if other != gpu and self.switch[other] == self.switch[gpu]
         ]
         if beside:
-            said += f", switch {self.switch[gpu]} with GPU {', '.join(map(str, beside))}"
+            text += f", switch {self.switch[gpu]} with GPU {', '.join(map(str, beside))}"
         others = [other for other in range(len(self.gpus)) if self.nvlink_bandwidth(gpu, other)]
         if others:
             rates = [f"{other}: {self.nvlink_bandwidth(gpu, other) / 1e9:.0f}" for other in others]
-            said += f"; NVLink to {', '.join(rates)} GB/s"
-        return said
+            text += f"; NVLink to {', '.join(rates)} GB/s"
+        return text

@@ -1,9 +1,9 @@
-"""The NVIDIA GPUs that are really there, asked of the driver through NVML.
+"""The NVIDIA GPUs of this machine, queried through NVML.
 
-NVML is asked rather than CUDA because it needs no context on the GPU, takes no memory there, and sees the GPUs that
-CUDA_VISIBLE_DEVICES hides, so the table of devices can show them.
+NVML rather than CUDA: it needs no context and no memory on the GPU, and it sees the GPUs that CUDA_VISIBLE_DEVICES
+hides, so that the device table can show them.
 
-No driver or no NVML means no GPUs; a driver or a GPU that fails is an error, never a missing GPU.
+Without a driver or NVML there are no GPUs; a failing driver or GPU is an error, never a missing GPU.
 
 Source: NVML API Reference Guide.
 """
@@ -28,17 +28,17 @@ _CORES_PER_SM = {
     (7, 5): 64,
     (8, 0): 64,
 }
-"""CUDA cores of a multiprocessor where it is not 128; CUDA C++ Programming Guide, arithmetic instructions."""
+"""CUDA cores per multiprocessor if not 128; CUDA C++ Programming Guide, arithmetic instructions."""
 
 
 def local_gpus(nvml: Any = None) -> tuple[PhysicalGPU, ...]:
-    """GPUs in order of PCI bus id; empty without an NVIDIA driver.
+    """Return the GPUs in order of PCI bus id; empty without an NVIDIA driver.
 
     Args:
-        nvml: The module to ask, for tests; None for nvidia-ml-py.
+        nvml: NVML module, for tests; None: nvidia-ml-py.
 
     Raises:
-        InternalError: the driver is there and fails.
+        InternalError: the driver exists and fails.
     """
     if nvml is None:
         try:
@@ -65,7 +65,7 @@ def local_gpus(nvml: Any = None) -> tuple[PhysicalGPU, ...]:
 def _failure(doing: str, error: Exception) -> InternalError:
     return InternalError.of(
         f"The NVIDIA driver failed while {doing}: {error}",
-        hint="see what nvidia-smi says; use_machine('cpu') works without the GPU",
+        hint="check the output of nvidia-smi; use_machine('cpu') works without the GPU",
     )
 
 
@@ -77,7 +77,7 @@ def _ask(doing: str, nvml: Any, function: Callable[..., Any], *args: Any) -> Any
 
 
 def _ask_optional(nvml: Any, function: str, *args: Any) -> Any:
-    """The answer, or None if this driver or GPU does not offer it; other failures are errors."""
+    """Return the result, or None if the driver or GPU does not support the call; other failures are errors."""
     call = getattr(nvml, function, None)
     if call is None:
         return None
@@ -113,7 +113,7 @@ def _read_gpu(nvml: Any, index: int) -> PhysicalGPU:
 
 
 def _memory(nvml: Any, handle: Any, doing: str) -> tuple[int, int]:
-    """Total without what the driver keeps for itself (what CUDA calls total), and free, in bytes."""
+    """Return total memory without the driver's reserve (CUDA's total) and free memory, in bytes."""
     version = getattr(nvml, "nvmlMemory_v2", None)
     detailed = None if version is None else _ask_optional(nvml, "nvmlDeviceGetMemoryInfo", handle, version)
     if detailed is not None:
@@ -123,7 +123,7 @@ def _memory(nvml: Any, handle: Any, doing: str) -> tuple[int, int]:
 
 
 def _unknown_model(nvml: Any, handle: Any, name: str, capability: tuple[int, ...], total: int) -> GPUModel:
-    """Figures of a GPU that is not in the catalogue, from the driver; what it does not report is 0."""
+    """Return the figures of a GPU outside the catalogue as the driver reports them; missing figures are 0."""
     major, minor = capability
     cores = _ask_optional(nvml, "nvmlDeviceGetNumGpuCores", handle) or 0
     clock_hz = 1e6 * (_ask_optional(nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM) or 0)

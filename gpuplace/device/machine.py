@@ -1,4 +1,4 @@
-"""Machines: the one you have, and any you imagine.
+"""Machines: the real one, and simulated ones described by a text.
 
 >>> machine = Machine.parse("2 CPU, 1x V100 + 2x K40c")
 >>> print(machine)
@@ -6,13 +6,13 @@
 >>> machine.device_set(environ={}).names[2:4]
 ['/job:localhost/replica:0/task:0/device:GPU:0', '/job:localhost/replica:0/task:0/device:GPU:1']
 
-The text: parts separated by ``,`` or ``+``, each ``N CPU``, ``Nx MODEL`` (``N`` may be left out) or a full device
-name; ``cpu`` alone is a machine without a GPU, ``local`` the real one. A GPU can be put into a slot:
-``Tesla K40c @ 0000:07:00.0``. What connects them can be said in a part of its own, ``links pcie=3x16 switch=2``: see
-`gpuplace.device.links`.
+A machine text consists of parts separated by ``,`` or ``+``: ``N CPU``, ``Nx MODEL`` (``N`` is optional) or a full
+device name. ``cpu`` is a machine without GPUs, ``local`` the real one. ``cpu build`` selects a TensorFlow built without
+CUDA, with its errors for missing GPUs. ``Tesla K40c @ 0000:07:00.0`` puts a GPU into a slot, and a part
+``links pcie=3x16 switch=2`` configures the interconnects: see `gpuplace.device.links`.
 
-A cluster is the machines of its tasks, separated by ``;``, each with the name of its job, and how many there are; the
-network between them can be said too, see `gpuplace.device.network`. The first task is the session's own.
+A cluster text lists the machines of its tasks, separated by ``;``, each with its job and the number of tasks, and
+optionally the network: see `gpuplace.device.network`. The first task is the session's own.
 
 >>> cluster = Machine.parse("worker*2: 2x K80; ps: cpu; network 25GbE")
 >>> print(cluster)
@@ -20,8 +20,8 @@ worker*2: 2x Tesla K80; ps: 1 CPU; network 25GbE
 >>> cluster.device_set(environ={}).names[5:]
 ['/job:worker/replica:0/task:1/device:GPU:1', '/job:ps/replica:0/task:0/device:CPU:0']
 
-Slots, where not given: one GPU alone sits at bus 05; several fill bus 02 upward on the first socket and bus 83 upward
-on the second, half of them each (at least two on the first); every sixteen GPUs are a PCI domain of their own.
+Default slots: a single GPU is on bus 05; several GPUs start at bus 02 on the first socket and at bus 83 on the second,
+half of them each (at least two on the first); every sixteen GPUs form a PCI domain.
 """
 
 from __future__ import annotations
@@ -46,56 +46,65 @@ from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.typing import ConfigLike, DataFrame
 
 ENVIRONMENT_VARIABLE = "GPUPLACE_MACHINE"
-"""Environment variable with the text of the default machine."""
+"""Environment variable that contains the text of the default machine."""
 
 PREFIX = "/job:localhost/replica:0/task:0"
 
 _COUNT = re.compile(r"(\d+)\s*(?:[x×*](?!la_)\s*|\s)(.+)", re.IGNORECASE)  # 2x T4, 2 T4; not 2 XLA_CPU
 _CPU = re.compile(r"cpus?", re.IGNORECASE)
+_CPU_BUILD = re.compile(r"cpu\s+build", re.IGNORECASE)
 _JOB = re.compile(r"[A-Za-z]\w*")
 _TASKS = re.compile(rf"({_JOB.pattern})\s*(?:\*\s*(\d+)\s*)?:")  # worker*2: ...
 _XLA = re.compile(r"XLA_[CG]PU", re.IGNORECASE)
 _GPUS_PER_DOMAIN = 16
 _SHOWN = 1000
-"""Characters of a text that an error repeats."""
+"""Maximum length of a text quoted in an error, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """CPUs and GPUs, real or simulated, or a list of devices of any kind."""
+    """CPUs and GPUs, real or simulated, or a list of arbitrary devices."""
 
     gpus: tuple[PhysicalGPU, ...] = ()
     """GPUs in order of PCI bus id."""
     cpus: int = 1
-    """CPU devices that a session makes unless ``device_count`` says otherwise."""
+    """Number of CPU devices of a session unless ``device_count`` sets it."""
     is_local: bool = False
-    """True for the machine that is really there."""
+    """Whether this is the real machine."""
     extra_devices: tuple[str, ...] = ()
-    """Full names of further devices; CUDA options do not touch them."""
+    """Full names of additional devices; CUDA options do not affect them."""
     type_priority: Mapping[str, int] = field(default_factory=dict)
-    """Priorities of device types that replace or add to TensorFlow's."""
+    """Type priorities that override or extend TensorFlow's."""
     wiring: Wiring = Wiring()
-    """What is said of the links between the GPUs and the host; the rest follows from the GPUs."""
+    """Explicit settings of the links between GPUs and host; the rest follows from the GPUs."""
     tasks: tuple[tuple[str, Machine], ...] = ()
-    """Of a cluster: name of each task, ``/job:ps/replica:0/task:0``, and its machine; ``gpus`` are those of all."""
+    """Tasks of a cluster, (``/job:ps/replica:0/task:0``, machine); ``gpus`` contains the GPUs of all tasks."""
     network: Network = Network()
-    """What connects the tasks."""
+    """Network between the tasks."""
+    is_cpu_build: bool = False
+    """Whether TensorFlow is built without CUDA (in a cluster: in its first task); such a machine has no GPU."""
+
+    def __post_init__(self) -> None:
+        if self.is_cpu_build and self.gpus and not self.tasks:
+            raise InvalidArgumentError.of(
+                "A CPU build of TensorFlow uses no GPUs.", hint="leave out 'cpu build' or the GPUs"
+            )
 
     @classmethod
     def parse(cls, text: str) -> Machine:
-        """Returns the machine that a text describes; see the module for the grammar.
+        """Return the machine that a text describes; see the module for the grammar.
 
         Args:
             text: such as ``"2 CPU, 4x K40c"``, ``"cpu"`` or ``"local"``.
 
         Raises:
-            InvalidArgumentError: not understood, or an unknown model; says what is allowed.
-            ResourceExhaustedError: more devices than are simulated.
-            InternalError: for ``"local"``, there is a driver, but it or a GPU fails.
-            TypeError: it is no text.
+            InvalidArgumentError: the text is invalid or names an unknown model; the error explains the grammar.
+            ResourceExhaustedError: the machine exceeds the size limit.
+            InternalError: for ``"local"``, the driver or a GPU fails.
+            TypeError: ``text`` is not a string.
         """
         if not isinstance(text, str):
-            raise TypeError(_no_machine(text))
+            raise TypeError(_wrong_type(text))
         return _parse(text)
 
     @classmethod
@@ -106,36 +115,39 @@ class Machine:
         gpu: str | GPUModel = "Tesla K40c",
         pci_bus_ids: Iterable[str] | None = None,
     ) -> Machine:
-        """Returns a machine with equal GPUs of the catalogue.
+        """Return a machine with identical GPUs from the catalogue.
 
         Args:
-            gpus: how many GPUs.
-            cpus: how many CPU devices.
-            gpu: name, alias or model.
-            pci_bus_ids: slots of the GPUs; None: by rule (see the module).
+            gpus: number of GPUs.
+            cpus: number of CPU devices.
+            gpu: model name, alias or `GPUModel`.
+            pci_bus_ids: PCI bus ids of the GPUs; None: the default slots (see the module).
 
         Raises:
-            InvalidArgumentError: unknown model, negative numbers, or not as many slots as GPUs.
-            ResourceExhaustedError: more devices than are simulated.
+            InvalidArgumentError: the model is unknown, a count is out of range, or the numbers of slots and GPUs
+                differ.
+            ResourceExhaustedError: the machine exceeds the size limit.
         """
         if gpus < 0 or cpus < 1:
             raise InvalidArgumentError.of(
-                f"A machine has at least one CPU and no fewer than 0 GPUs; got cpus={cpus}, gpus={gpus}."
+                f"A machine needs at least one CPU and a non-negative number of GPUs; got cpus={cpus}, gpus={gpus}."
             )
         check_count(gpus, "GPU", MAX_GPUS)
         check_count(cpus, "CPU", MAX_DEVICES)
         model = find_model(gpu) if isinstance(gpu, str) else gpu
         slots = [None] * gpus if pci_bus_ids is None else list(pci_bus_ids)
         if len(slots) != gpus:
-            raise InvalidArgumentError.of(f"{gpus} GPUs need {gpus} PCI bus ids, got {len(slots)}: {slots}")
+            raise InvalidArgumentError.of(
+                f"{gpus} GPUs require {gpus} PCI bus ids; got {len(slots)}: {slots}"
+            )
         return cls(gpus=_install([(model, slot) for slot in slots]), cpus=cpus)
 
     @classmethod
     def local(cls) -> Machine:
-        """The machine that is really there; without an NVIDIA driver it has a CPU only.
+        """Return the real machine; without an NVIDIA driver it has only a CPU.
 
         Raises:
-            InternalError: there is a driver, but it or a GPU fails.
+            InternalError: the driver or a GPU fails.
         """
         from gpuplace.device.local import local_gpus
 
@@ -143,17 +155,17 @@ class Machine:
 
     @classmethod
     def from_devices(cls, names: Iterable[str], type_priority: Mapping[str, int] | None = None) -> Machine:
-        """Returns a machine with exactly these devices, of any job, task and type.
+        """Return a machine with exactly these devices, of any job, task and type.
 
         >>> Machine.from_devices([f"/job:{job}/replica:0/task:0/cpu:0" for job in ("worker", "ps")]).device_set().names
         ['/job:worker/replica:0/task:0/device:CPU:0', '/job:ps/replica:0/task:0/device:CPU:0']
 
         Args:
-            names: full device names, the first being the client's own.
-            type_priority: priorities of device types, higher preferred; None: TensorFlow's.
+            names: full device names; the first is the client device.
+            type_priority: priorities of device types, higher is preferred; None: TensorFlow's.
 
         Raises:
-            InvalidArgumentError: a name is not a full device name, or occurs twice.
+            InvalidArgumentError: a name is not a full device name or occurs twice.
         """
         devices = DeviceSet([DeviceAttributes(name) for name in names], type_priority)
         return cls(cpus=0, extra_devices=tuple(devices.names), type_priority=dict(type_priority or {}))
@@ -164,26 +176,27 @@ class Machine:
         jobs: Mapping[str, Machine | str | Sequence[Machine | str]],
         network: Network | str | None = None,
     ) -> Machine:
-        """Returns the machines of a cluster's tasks as one.
+        """Return a cluster as one machine.
 
         >>> Machine.cluster({"worker": ["1x K80", "1x V100"], "ps": "cpu"}, "40GbE")
         Machine('worker: 1x Tesla K80; worker: 1x Tesla V100-SXM2-16GB; ps: 1 CPU; network 40GbE')
 
         Args:
-            jobs: name of a job to the machine of its only task, or to those of its tasks in order; the first task is
-                the session's own.
-            network: what connects them, or its text; None: 10GbE.
+            jobs: job name -> machine of its only task, or machines of its tasks in order; the first task is the
+                session's own.
+            network: network between the tasks, or its text; None: 10GbE.
 
         Raises:
-            InvalidArgumentError: no tasks, a machine or network that is not understood, or a cluster in a cluster.
-            ResourceExhaustedError: more GPUs than are simulated.
+            InvalidArgumentError: there are no tasks, a machine or network is invalid, or clusters are nested.
+            ResourceExhaustedError: the cluster exceeds the size limit.
         """
         tasks = []
-        for job, given in jobs.items():
-            machines = [given] if isinstance(given, Machine | str) else list(given)
+        for job, value in jobs.items():
+            machines = [value] if isinstance(value, Machine | str) else list(value)
             if _JOB.fullmatch(job) is None:
                 raise InvalidArgumentError.of(
-                    f"'{job[:80]}' is no name of a job.", hint="letters, digits and _"
+                    f"Invalid job name '{job[:80]}'.",
+                    hint="use letters, digits and _, starting with a letter",
                 )
             tasks += [
                 (f"/job:{job}/replica:0/task:{index}", as_machine(one)) for index, one in enumerate(machines)
@@ -192,42 +205,50 @@ class Machine:
 
     @classmethod
     def of_tasks(cls, tasks: Mapping[str, Machine], network: Network | None = None) -> Machine:
-        """Returns the machines of tasks as one.
+        """Return the machines of tasks as one machine.
 
         Args:
-            tasks: name of a task, ``/job:ps/replica:0/task:0``, to its machine.
-            network: what connects them; None: 10GbE.
+            tasks: task name, ``/job:ps/replica:0/task:0``, -> its machine.
+            network: network between the tasks; None: 10GbE.
 
         Raises:
-            InvalidArgumentError: no tasks, or a cluster in a cluster.
-            ResourceExhaustedError: more GPUs than are simulated.
+            InvalidArgumentError: there are no tasks, or clusters are nested.
+            ResourceExhaustedError: the cluster exceeds the size limit.
         """
         if not tasks or any(machine.tasks for machine in tasks.values()):
-            raise InvalidArgumentError.of("A cluster is made of machines, one for each of its tasks.")
+            raise InvalidArgumentError.of(
+                "A cluster needs at least one task and a machine, not a cluster, for each of its tasks."
+            )
         check_count(len(tasks), "task", MAX_DEVICES)
         gpus = [gpu for machine in tasks.values() for gpu in machine.gpus]
         check_count(len(gpus), "GPU", MAX_GPUS)
         numbered = tuple(gpu.at(index) for index, gpu in enumerate(gpus))
-        return cls(numbered, 0, tasks=tuple(tasks.items()), network=network or Network())
+        return cls(
+            numbered,
+            0,
+            tasks=tuple(tasks.items()),
+            network=network or Network(),
+            is_cpu_build=next(iter(tasks.values())).is_cpu_build,
+        )
 
     @property
     def links(self) -> Links:
-        """What connects the GPUs with the host and each other, and how fast; of a cluster, the network too."""
+        """Interconnects between GPUs and host with their rates; for a cluster, the network too."""
         if self.tasks:
             names = [name.removeprefix("/job:").replace("/replica:0/task:", "/") for name, _ in self.tasks]
             return ClusterLinks(names, [machine.links for _, machine in self.tasks], self.network)
         return Links(self.gpus, self.wiring)
 
     def _first_gpus(self) -> list[int]:
-        """Of each task the position of its first GPU."""
+        """Return the index of the first GPU of each task."""
         counts = [len(machine.gpus) for _, machine in self.tasks]
         return [sum(counts[:task]) for task in range(len(counts))]
 
     def visibility(self, environ: Mapping[str, str] | None = None) -> Visibility:
-        """Returns what CUDA shows a process.
+        """Return the GPUs that CUDA shows a process.
 
         Args:
-            environ: environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
+            environ: environment that contains CUDA_VISIBLE_DEVICES; None: this process's.
         """
         return visible_gpus(self.gpus, os.environ if environ is None else environ)
 
@@ -238,18 +259,18 @@ class Machine:
         visibility: Visibility | None = None,
         release: str | None = None,
     ) -> list[VirtualGPU]:
-        """Returns the GPU devices that a session makes.
+        """Return the GPU devices that a session creates.
 
         Args:
-            config: ``ConfigProto`` or anything with its attributes; None for the defaults.
-            environ: environment to read CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT from; None for this
+            config: ``ConfigProto`` or any object with its attributes; None: the defaults.
+            environ: environment that contains CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT; None: this
                 process's.
-            visibility: what CUDA decided earlier; then CUDA's variables are not read.
-            release: which TensorFlow decides which GPUs are used; None for the process's release.
+            visibility: GPUs that CUDA has shown before; then CUDA's variables are not read.
+            release: TensorFlow release whose rules apply; None: the current release.
 
         Raises:
-            InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
-            ResourceExhaustedError: ``config`` wants more devices than are simulated.
+            InvalidArgumentError: ``config`` or the environment is invalid; TensorFlow's messages.
+            ResourceExhaustedError: ``config`` exceeds the size limit.
         """
         if self.tasks:
             return [
@@ -267,19 +288,19 @@ class Machine:
         visibility: Visibility | None = None,
         release: str | None = None,
     ) -> DeviceSet:
-        """Returns the devices of a session.
+        """Return the devices of a session.
 
         Args:
-            config: ``ConfigProto`` or anything with its attributes; None for the defaults.
-            environ: environment to read CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT from; None for this
+            config: ``ConfigProto`` or any object with its attributes; None: the defaults.
+            environ: environment that contains CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT; None: this
                 process's.
-            visibility: what CUDA decided earlier; then CUDA's variables are not read.
-            release: which TensorFlow decides which GPUs are used; None for the process's release.
+            visibility: GPUs that CUDA has shown before; then CUDA's variables are not read.
+            release: TensorFlow release whose rules apply; None: the current release.
 
         Raises:
-            InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
+            InvalidArgumentError: ``config`` or the environment is invalid; TensorFlow's messages.
             NotFoundError: ``device_count`` leaves no CPU.
-            ResourceExhaustedError: ``config`` wants more devices than are simulated.
+            ResourceExhaustedError: ``config`` exceeds the size limit.
         """
         settings = GPUSettings.from_config(config)
         if self.tasks:
@@ -298,13 +319,13 @@ class Machine:
         cpus = settings.device_count.get("CPU", self.cpus) if self.cpus else 0
         if self.cpus and cpus < 1:
             raise NotFoundError.of(
-                "No CPU devices are available in this process", hint="device_count CPU >= 1"
+                "No CPU devices are available in this process", hint="set device_count CPU to at least 1"
             )
         check_count(cpus, "CPU", MAX_DEVICES)
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
         seen = visibility or self.visibility(environ)
         devices += gpu_devices(self.virtual_gpus(settings, environ, seen, release), self.links, PREFIX)
-        devices += [DeviceAttributes(name) for name in self.extra_devices]
+        devices += map(_further_device, self.extra_devices)
         return DeviceSet(devices, self.type_priority, Origin(self, settings, seen.order, seen.setting))
 
     def mapping(
@@ -314,18 +335,18 @@ class Machine:
         visibility: Visibility | None = None,
         release: str | None = None,
     ) -> tuple[MappingRow, ...]:
-        """Returns the chain from physical GPUs to devices as rows, hidden ones and reasons included.
+        """Return the mapping from physical GPUs to devices as rows, including hidden GPUs and the reasons.
 
         Args:
-            config: ``ConfigProto`` or anything with its attributes; None for the defaults.
-            environ: environment to read CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT from; None for this
+            config: ``ConfigProto`` or any object with its attributes; None: the defaults.
+            environ: environment that contains CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT; None: this
                 process's.
-            visibility: what CUDA decided earlier; then CUDA's variables are not read.
-            release: which TensorFlow decides which GPUs are used; None for the process's release.
+            visibility: GPUs that CUDA has shown before; then CUDA's variables are not read.
+            release: TensorFlow release whose rules apply; None: the current release.
 
         Raises:
-            InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
-            ResourceExhaustedError: ``config`` wants more devices than are simulated.
+            InvalidArgumentError: ``config`` or the environment is invalid; TensorFlow's messages.
+            ResourceExhaustedError: ``config`` exceeds the size limit.
         """
         if self.tasks:
             return tuple(
@@ -358,11 +379,22 @@ class Machine:
             )
         if self.wiring != Wiring():
             parts.append(f"links {self.wiring}")
+        if self.is_cpu_build:
+            parts.append("cpu build")
         return ", ".join(part for part in parts if part)
 
     def __hash__(self) -> int:
         return hash(
-            (self.gpus, self.cpus, self.is_local, self.extra_devices, self.wiring, self.tasks, self.network)
+            (
+                self.gpus,
+                self.cpus,
+                self.is_local,
+                self.extra_devices,
+                self.wiring,
+                self.tasks,
+                self.network,
+                self.is_cpu_build,
+            )
         )
 
     def __repr__(self) -> str:
@@ -374,12 +406,12 @@ class Machine:
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> DataFrame:
-        """The chain from physical GPUs to devices as a pandas ``DataFrame``, hidden ones and reasons included.
+        """Return the mapping from physical GPUs to devices as a pandas ``DataFrame``, including hidden GPUs.
 
         Args:
-            config: ``ConfigProto``; None for the defaults.
-            environ: Environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
-            visibility: What CUDA decided earlier; then ``environ`` is not read.
+            config: ``ConfigProto``; None: the defaults.
+            environ: environment that contains CUDA_VISIBLE_DEVICES; None: this process's.
+            visibility: GPUs that CUDA has shown before; then ``environ`` is not read.
         """
         mapping_frame = above("gpuplace.jupyter.frames.machine_frames", "mapping_frame")
 
@@ -389,56 +421,56 @@ class Machine:
 
 
 def as_machine(given: Machine | str) -> Machine:
-    """The machine that is given, or that a text describes.
+    """Return a machine, or the machine that a text describes.
 
     Args:
         given: a ``Machine`` or its text.
 
     Raises:
-        InvalidArgumentError: the text is not understood.
-        TypeError: it is neither.
+        InvalidArgumentError: the text is invalid.
+        TypeError: ``given`` is neither a ``Machine`` nor a string.
     """
     return given if isinstance(given, Machine) else Machine.parse(given)
 
 
-def _no_machine(given: object) -> str:
-    told = f"a machine is a Machine or its text, such as '4x Tesla K20m'; got {given!r}"
-    if isinstance(given, int) and not isinstance(given, bool):
-        written = f"'{given}x Tesla K20m'" if given > 0 else "'cpu'"
-        told += f": write {written}"
-    return told
+def _wrong_type(value: object) -> str:
+    message = f"a machine must be a Machine or its text, such as '4x Tesla K20m'; got {value!r}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        text = f"'{value}x Tesla K20m'" if value > 0 else "'cpu'"
+        message += f": write {text}"
+    return message
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the devices of a session are made of."""
+    """The machine and settings that a session's devices are created from."""
 
     machine: Machine
     """The machine."""
     settings: GPUSettings
-    """The part of ``ConfigProto`` that decides about devices."""
+    """The device settings of ``ConfigProto``."""
     cuda_device_order: str
-    """CUDA_DEVICE_ORDER as CUDA read it."""
+    """CUDA_DEVICE_ORDER when CUDA read it."""
     cuda_visible_devices: str | None
-    """CUDA_VISIBLE_DEVICES as CUDA read it; None if it was not set."""
+    """CUDA_VISIBLE_DEVICES when CUDA read it; None if unset."""
 
     @property
     def environ(self) -> dict[str, str]:
         """The environment variables that are set."""
-        found = {DEVICE_ORDER: self.cuda_device_order}
+        variables = {DEVICE_ORDER: self.cuda_device_order}
         if self.cuda_visible_devices is not None:
-            found[VISIBLE_DEVICES] = self.cuda_visible_devices
-        return found
+            variables[VISIBLE_DEVICES] = self.cuda_visible_devices
+        return variables
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:
-    """Returns the machine GPUPLACE_MACHINE names, else the real one: a simulated GPU never stands in unasked.
+    """Return the machine that GPUPLACE_MACHINE describes, else the real one; GPUs are never simulated implicitly.
 
     Args:
-        environ: environment to read it from; None for this process's.
+        environ: environment that contains the variable; None: this process's.
 
     Raises:
-        InvalidArgumentError: GPUPLACE_MACHINE is not understood.
+        InvalidArgumentError: GPUPLACE_MACHINE is invalid.
         InternalError: the real GPUs fail.
     """
     text = (os.environ if environ is None else environ).get(ENVIRONMENT_VARIABLE, "").strip()
@@ -446,7 +478,7 @@ def default_machine(environ: Mapping[str, str] | None = None) -> Machine:
 
 
 def _slots(count: int) -> list[str]:
-    """PCI bus ids of ``count`` GPUs that nobody gave a slot."""
+    """Return the default PCI bus ids of ``count`` GPUs."""
     if count == 1:
         return ["0000:05:00.0"]
     slots = []
@@ -459,12 +491,12 @@ def _slots(count: int) -> list[str]:
     return slots
 
 
-def _install(wanted: list[tuple[GPUModel, str | None]]) -> tuple[PhysicalGPU, ...]:
-    """GPUs in their slots, numbered by PCI bus id."""
-    slots = _slots(len(wanted))
+def _install(requests: list[tuple[GPUModel, str | None]]) -> tuple[PhysicalGPU, ...]:
+    """Return GPUs in their slots, numbered by PCI bus id."""
+    slots = _slots(len(requests))
     gpus = [
         PhysicalGPU.simulated(model, 0, slot or rule)
-        for (model, slot), rule in zip(wanted, slots, strict=True)
+        for (model, slot), rule in zip(requests, slots, strict=True)
     ]
     gpus.sort(key=lambda gpu: gpu.pci_bus_id)
     for before, gpu in zip(gpus, gpus[1:], strict=False):
@@ -481,14 +513,14 @@ def _gpus_text(gpus: tuple[PhysicalGPU, ...]) -> str:
 
 
 def _cluster_text(cluster: Machine) -> str:
-    found: list[tuple[str, str, int]] = []
+    runs: list[tuple[str, str, int]] = []
     for name, machine in cluster.tasks:
         job = name.removeprefix("/job:").partition("/")[0]
-        if found and found[-1][:2] == (job, str(machine)):
-            found[-1] = *found[-1][:2], found[-1][2] + 1
+        if runs and runs[-1][:2] == (job, str(machine)):
+            runs[-1] = *runs[-1][:2], runs[-1][2] + 1
         else:
-            found.append((job, str(machine), 1))
-    parts = [f"{job}*{count}: {text}" if count > 1 else f"{job}: {text}" for job, text, count in found]
+            runs.append((job, str(machine), 1))
+    parts = [f"{job}*{count}: {text}" if count > 1 else f"{job}: {text}" for job, text, count in runs]
     if cluster.network != Network():
         parts.append(f"network {cluster.network}")
     return "; ".join(parts)
@@ -506,8 +538,16 @@ def _parse_cluster(text: str) -> Machine:
             check_count(count + sum(map(len, jobs.values())), "task", MAX_DEVICES)
             jobs.setdefault(job[1], []).extend([Machine.parse(part[job.end() :])] * count)
         else:
-            raise _not_understood(text, f"'{part[:80]}' in a cluster" if part else "an empty part")
+            raise _invalid(text, f"'{part[:80]}' is not a task of a cluster" if part else "empty part")
     return Machine.cluster(jobs, network)
+
+
+def _further_device(name: str) -> DeviceAttributes:
+    """A device of another type; those of XLA are described in the device mapping (xla_device.cc, release 1.15)."""
+    device = DeviceAttributes(name)
+    if not device.device_type.startswith("XLA_"):
+        return device
+    return replace(device, physical_device_desc=f"device: {device.device_type} device")
 
 
 def _parse(text: str) -> Machine:
@@ -516,14 +556,15 @@ def _parse(text: str) -> Machine:
     if ";" in text or _TASKS.match(text.strip()):
         return _parse_cluster(text)
     cpus: int | None = None
-    wanted: list[tuple[GPUModel, str | None]] = []
+    gpus: list[tuple[GPUModel, str | None]] = []
     names: list[str] = []
     xla: dict[str, int] = {}
     priority: dict[str, int] = {}
     wiring = Wiring()
+    is_cpu_build = False
     for part in (piece.strip() for piece in re.split(r"[,+]", text)):
         if not part:
-            raise _not_understood(text, "an empty part")
+            raise _invalid(text, "empty part")
         if part.startswith("/"):
             names.append(part)
             continue
@@ -533,6 +574,9 @@ def _parse(text: str) -> Machine:
         if part.startswith("links "):
             wiring = Wiring.parse(part.removeprefix("links "))
             continue
+        if _CPU_BUILD.fullmatch(part):
+            is_cpu_build = True
+            continue
         count, name = _split_count(part)
         if _CPU.fullmatch(name):
             cpus = (cpus or 0) + count
@@ -541,29 +585,30 @@ def _parse(text: str) -> Machine:
         else:
             model, _, slot = name.partition("@")
             if slot and count != 1:
-                raise _not_understood(text, f"{count} GPUs in one slot")
-            check_count(count + len(wanted), "GPU", MAX_GPUS)
-            wanted += [(find_model(model.strip()), slot.strip() or None)] * count
-    if names and cpus is None and not wanted and not xla:
-        return replace(Machine.from_devices(names, priority), wiring=wiring)
+                raise _invalid(text, f"{count} GPUs in one slot")
+            check_count(count + len(gpus), "GPU", MAX_GPUS)
+            gpus += [(find_model(model.strip()), slot.strip() or None)] * count
+    if names and cpus is None and not gpus and not xla:
+        return replace(Machine.from_devices(names, priority), wiring=wiring, is_cpu_build=is_cpu_build)
     if cpus == 0:
-        raise _not_understood(text, "a machine without a CPU")
+        raise _invalid(text, "no CPU")
     check_count(cpus or 1, "CPU", MAX_DEVICES)
     for kind, count in xla.items():
         check_count(count, kind, MAX_DEVICES)
     names += [f"{PREFIX}/device:{kind}:{index}" for kind, count in xla.items() for index in range(count)]
     extra = DeviceSet([DeviceAttributes(name) for name in names]).names
     return Machine(
-        gpus=_install(wanted),
+        gpus=_install(gpus),
         cpus=1 if cpus is None else cpus,
         extra_devices=tuple(extra),
         type_priority=priority,
         wiring=wiring,
+        is_cpu_build=is_cpu_build,
     )
 
 
 def _split_count(part: str) -> tuple[int, str]:
-    """``(2, "K40c")`` from ``2x K40c``; names that begin with digits, as in ``1080 Ti``, are whole names."""
+    """Split ``2x K40c`` into ``(2, "K40c")``; names that start with digits, such as ``1080 Ti``, stay whole."""
     match = _COUNT.fullmatch(part)
     if match is None or is_model(part):
         return 1, part
@@ -573,18 +618,18 @@ def _split_count(part: str) -> tuple[int, str]:
 def _parse_priority(part: str, text: str) -> dict[str, int]:
     pairs = [pair.partition("=") for pair in part.split()[1:]]
     if not all(re.fullmatch(r"-?\d{1,18}", value) for _, _, value in pairs):
-        raise _not_understood(text, f"'{part}'")
+        raise _invalid(text, f"invalid priority in '{part}'")
     return {kind: int(value) for kind, _, value in pairs}
 
 
-def _not_understood(text: str, what: str) -> InvalidArgumentError:
+def _invalid(text: str, reason: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(
-        f"Machine '{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}' is not understood: {what}.",
+        f"Cannot parse machine '{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}': {reason}.",
         facts={
             "allowed": "'local', 'cpu', or parts separated by ',' or '+': 'N CPU', 'Nx MODEL', 'MODEL @ PCI-BUS-ID', "
-            "a full device name, 'links pcie=3x16 switch=2 nvlink=cube'; of a cluster, separated by ';': "
+            "a full device name, 'links pcie=3x16 switch=2 nvlink=cube', 'cpu build'; for a cluster, separated by ';': "
             "'JOB: MACHINE', 'JOB*N: MACHINE', 'network 10GbE'",
             "models": ", ".join(model.name for model in GPU_MODELS),
         },
-        hint="4x Tesla K20m",
+        hint="write, for example, '4x Tesla K20m'",
     )

@@ -1,4 +1,4 @@
-"""From the GPUs a process sees to TensorFlow's devices: order, number, virtual devices, memory limits.
+"""Mapping from visible GPUs to TensorFlow devices: order, number, virtual devices, memory limits.
 
 ```
  GPUs of the machine          CUDA_VISIBLE_DEVICES="3,1"     visible_device_list="1,0"      devices
@@ -6,7 +6,7 @@
                               visible 1 = GPU 1              2nd = visible 0                GPU:1 on GPU 3
 ```
 
-GPUs that TensorFlow ignores (`gpuplace.device.ignored`) are left out between the last two steps.
+Between the last two steps, GPUs that TensorFlow ignores are dropped (`gpuplace.device.ignored`).
 
 >>> from gpuplace.device.machine import Machine
 >>> rows = Machine.parse("2x Tesla K80").mapping(environ={"CUDA_VISIBLE_DEVICES": "1"})
@@ -41,55 +41,55 @@ _SAME_DEVICE_STRENGTH = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class VirtualGPU:
-    """One TensorFlow GPU device to make."""
+    """A TensorFlow GPU device to create."""
 
     tf_id: int
-    """Number in ``/device:GPU:<n>``."""
+    """Index in ``/device:GPU:<n>``."""
     visible_id: int
-    """Number of its GPU after CUDA_VISIBLE_DEVICES."""
+    """Index of its GPU under CUDA_VISIBLE_DEVICES."""
     gpu: PhysicalGPU
-    """The GPU it is on."""
+    """Physical GPU."""
     memory_limit: int
-    """Bytes its allocator may use."""
+    """Memory limit of its allocator, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class MappingRow:
-    """One GPU of the machine, or one of several devices made on it, and what became of it."""
+    """One GPU of the machine, or one of several devices on it, with the outcome."""
 
     physical_id: int
-    """Position in the machine, by PCI bus id."""
+    """Index in the machine, by PCI bus id."""
     name: str
-    """Name of the hardware."""
+    """Model name."""
     uuid: str
     """UUID of the GPU."""
     pci_bus_id: str
     """``0000:05:00.0``."""
     visible_id: int | None
-    """Number after CUDA_VISIBLE_DEVICES; None if it is hidden."""
+    """Index under CUDA_VISIBLE_DEVICES; None if hidden."""
     device: str | None
-    """``/device:GPU:0``; None if no device is made on it."""
+    """``/device:GPU:0``; None if the GPU has no device."""
     memory_limit: int
-    """Bytes the device may use; 0 without a device."""
+    """Memory limit of the device in bytes; 0 without a device."""
     reason: str
-    """Why there is no device; ``""`` where there is one."""
+    """Why there is no device; ``""`` if there is one."""
 
 
 def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings, release: str | None = None) -> int:
-    """Bytes that a device gets which is alone on its GPU.
+    """Return the memory limit of the only device of a GPU, in bytes.
 
-    Without a fraction: what is free less a reserve for the system. It is 225 MiB where less than 2 GiB are free; else
-    300 MiB or 5 %, whichever is more, and in 2.21 500 to 1800 MiB by compute capability. With a fraction: that part of
-    the *total* memory.
+    Without a fraction it is the free memory minus a system reserve: 225 MiB if less than 2 GiB are free, else the
+    larger of 300 MiB and 5 %, and in 2.21 500 to 1800 MiB by compute capability. With a fraction it is that part of the
+    *total* memory.
 
     Raises:
-        InternalError: more than all memory asked of a GPU that cannot be oversubscribed.
+        InternalError: the fraction exceeds the memory of a GPU that does not support oversubscription.
         InvalidArgumentError: the fraction is not a finite number.
     """
     fraction = settings.per_process_gpu_memory_fraction
     if not math.isfinite(fraction):
         raise InvalidArgumentError.of(
-            f"per_process_gpu_memory_fraction is {fraction}", hint="a number from 0 to 1"
+            f"per_process_gpu_memory_fraction is {fraction}", hint="use a number from 0 to 1"
         )
     if (fraction > 1.0 or settings.use_unified_memory) and gpu.model.compute_capability < (6, 0):
         raise InternalError.of(
@@ -98,7 +98,7 @@ def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings, release: str |
             facts={
                 "GPU": f"{gpu.name}, compute capability {'.'.join(map(str, gpu.model.compute_capability))}"
             },
-            hint="per_process_gpu_memory_fraction of at most 1, and no use_unified_memory",
+            hint="set per_process_gpu_memory_fraction to at most 1 and do not set use_unified_memory",
         )
     if fraction != 0:
         return int(gpu.total_bytes * fraction)
@@ -108,7 +108,7 @@ def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings, release: str |
 
 
 def _system_reserve(gpu: PhysicalGPU, rules: str) -> int:
-    """Bytes left to the CUDA libraries and everybody else on the GPU."""
+    """Return the memory left to the CUDA libraries and other processes on the GPU, in bytes."""
     if gpu.free_bytes < 2 << 30:
         return 225 * _MIB
     if rules == "1.15":
@@ -123,25 +123,25 @@ def map_gpus(
     release: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> list[VirtualGPU]:
-    """The GPU devices that a session with ``settings`` makes.
+    """Return the GPU devices that a session with ``settings`` creates.
 
     Args:
-        visibility: what CUDA shows the process.
-        settings: what the session asks for.
-        release: which TensorFlow; None: the process's.
-        environ: where TF_MIN_GPU_MULTIPROCESSOR_COUNT is read; None: this process's.
+        visibility: GPUs visible to the process.
+        settings: settings of the session.
+        release: TensorFlow release; None: the current release.
+        environ: environment that contains TF_MIN_GPU_MULTIPROCESSOR_COUNT; None: this process's.
 
     Raises:
-        InvalidArgumentError: visible_device_list or virtual_devices are wrong.
-        UnknownError: there are not as many GPUs as virtual_devices wants.
-        ResourceExhaustedError: virtual_devices wants more devices than are simulated.
+        InvalidArgumentError: visible_device_list or virtual_devices is invalid.
+        UnknownError: virtual_devices has more entries than there are GPUs.
+        ResourceExhaustedError: virtual_devices exceeds the size limit.
         InternalError: see ``default_memory_limit``.
     """
     visible = visibility.visible
     if not visible:
         return []
     bound = settings.device_count.get("GPU", -1)
-    unused = {one.visible_id for one in ignored_by(visibility, settings, release, environ)}
+    unused = {ignored.visible_id for ignored in ignored_by(visibility, settings, release, environ)}
     order = [number for number in _session_order(visibility, settings) if number not in unused]
     count = len(order) if bound < 0 else min(bound, len(order))
     virtual = settings.virtual_devices
@@ -164,13 +164,13 @@ def ignored_by(
     release: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> list[IgnoredGPU]:
-    """The GPUs that a session with ``settings`` sees and TensorFlow does not use; arguments as of ``map_gpus``."""
+    """Return the visible GPUs that TensorFlow does not use; arguments as for ``map_gpus``."""
     order = _session_order(visibility, settings)
     return ignored_gpus(visibility, order, release, os.environ if environ is None else environ)
 
 
 def _session_order(visibility: Visibility, settings: GPUSettings) -> list[int]:
-    """Visible ids in the order in which a session looks at them; none where it wants no GPU."""
+    """Return visible ids in the order in which a session considers them; empty if it uses no GPU."""
     if settings.device_count.get("GPU") == 0:
         return []
     return _visible_order(settings.visible_device_list, visibility)
@@ -179,13 +179,13 @@ def _session_order(visibility: Visibility, settings: GPUSettings) -> list[int]:
 def _limit_bytes(megabytes: float) -> int:
     if not math.isfinite(megabytes):
         raise InvalidArgumentError.of(
-            f"memory_limit_mb of a virtual device is {megabytes}", hint="a number of MiB"
+            f"memory_limit_mb of a virtual device is {megabytes}", hint="use a number of MiB"
         )
     return int(megabytes) * _MIB
 
 
 def _visible_order(text: str, visibility: Visibility) -> list[int]:
-    """Visible ids in the order in which they become devices."""
+    """Return visible ids in the order in which they become devices."""
     count = len(visibility.visible)
     if not text:
         return list(range(count))
@@ -196,14 +196,14 @@ def _visible_order(text: str, visibility: Visibility) -> list[int]:
         if digits is None or size > 1 << 31 or (size == 1 << 31 and "-" not in entry):
             raise InvalidArgumentError.of(
                 f"Could not parse entry in 'visible_device_list': '{entry}'. visible_device_list = {text}",
-                hint="numbers separated by commas, for example '1,0'",
+                hint="write numbers separated by commas, for example '1,0'",
             )
         number = -size if "-" in entry else size
         if not 0 <= number < count:
             raise InvalidArgumentError.of(
                 f"'visible_device_list' listed an invalid GPU id '{number}' but visible device count is {count}",
                 facts=_visible_facts(visibility),
-                hint="visible_device_list counts the GPUs that CUDA_VISIBLE_DEVICES leaves, from 0",
+                hint="visible_device_list numbers the GPUs visible under CUDA_VISIBLE_DEVICES from 0",
             )
         order.append(number)
     if len(set(order)) < len(order):
@@ -223,33 +223,33 @@ def _visible_facts(visibility: Visibility) -> dict[str, str]:
 
 
 def _check_virtual(settings: GPUSettings, count: int, valid: int) -> None:
-    """What TensorFlow checks before it makes virtual devices, in its order."""
-    wanted = len(settings.virtual_devices)
+    """Perform TensorFlow's checks before it creates virtual devices, in its order."""
+    entries = len(settings.virtual_devices)
     if settings.per_process_gpu_memory_fraction > 0:
         raise InvalidArgumentError.of(
             "It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set."
         )
-    if count < wanted:
+    if count < entries:
         raise UnknownError.of(
-            f"Not enough GPUs to create virtual devices. num_gpus_to_use: {count} #virtual_devices: {wanted}"
+            f"Not enough GPUs to create virtual devices. num_gpus_to_use: {count} #virtual_devices: {entries}"
         )
-    if settings.visible_device_list and valid != wanted:
+    if settings.visible_device_list and valid != entries:
         raise InvalidArgumentError.of(
             "The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices "
-            f"list. #GPUs in visible_device_list: {valid} virtual_devices.size(): {wanted}"
+            f"list. #GPUs in visible_device_list: {valid} virtual_devices.size(): {entries}"
         )
-    if valid != wanted:
+    if valid != entries:
         raise UnknownError.of(
             "The number of valid GPUs doesn't match the number of elements in the virtual_devices list. "
-            f"#valid GPUs: {valid} virtual_devices.size(): {wanted}",
-            hint="one entry of virtual_devices for each visible GPU, or a visible_device_list of as many",
+            f"#valid GPUs: {valid} virtual_devices.size(): {entries}",
+            hint="use one entry of virtual_devices per visible GPU, or a visible_device_list of the same length",
         )
 
 
 def gpu_devices(
     devices: Sequence[VirtualGPU], links: Links, prefix: str = "/job:localhost/replica:0/task:0"
 ) -> list[DeviceAttributes]:
-    """The devices as a session knows them; ``links`` are those of their machine."""
+    """Return the devices as a session sees them; ``links`` are the links of the machine."""
     return [
         DeviceAttributes(
             name=f"{prefix}/device:GPU:{device.tf_id}",
@@ -288,14 +288,14 @@ def mapping_rows(
     settings: GPUSettings,
     ignored: Sequence[IgnoredGPU] = (),
 ) -> tuple[MappingRow, ...]:
-    """One row for each device, and one for each GPU without a device, in order of the machine's GPUs."""
+    """Return one row per device and one per GPU without a device, in order of the machine's GPUs."""
     rows = []
-    reasons = {**visibility.hidden, **{one.gpu.index: f"ignored: {one.reason}" for one in ignored}}
+    reasons = {**visibility.hidden, **{unused.gpu.index: f"ignored: {unused.reason}" for unused in ignored}}
     for gpu in gpus:
         visible_id = visibility.visible_id(gpu)
-        made = [device for device in devices if device.gpu.index == gpu.index]
-        reason = "" if made else reasons.get(gpu.index) or _unused_reason(settings)
-        shown: list[VirtualGPU | None] = [*made] if made else [None]
+        created = [device for device in devices if device.gpu.index == gpu.index]
+        reason = "" if created else reasons.get(gpu.index) or _unused_reason(settings)
+        shown: list[VirtualGPU | None] = [*created] if created else [None]
         for device in shown:
             rows.append(
                 MappingRow(
@@ -313,7 +313,7 @@ def mapping_rows(
 
 
 def _unused_reason(settings: GPUSettings) -> str:
-    """Why a visible GPU has no device."""
+    """Return why a visible GPU has no device."""
     bound = settings.device_count.get("GPU")
     if settings.visible_device_list and (bound is None or bound != 0):
         listed = f"visible_device_list={settings.visible_device_list!r}"

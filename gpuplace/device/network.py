@@ -1,23 +1,23 @@
-"""The network between machines, and the ways that bytes take in a cluster.
+"""The network between machines, and the paths of copies in a cluster.
 
-A task of a cluster has a machine of its own, whose links are those of `gpuplace.device.links`, and an interface to the
-network, which all that it sends has to share, and all that it receives::
+Each task of a cluster has its own machine, with the links of `gpuplace.device.links`, and a network interface, which
+everything that it sends shares, and everything that it receives::
 
     /job:ps/task:0                     /job:worker/task:0
     host memory ── out ──┐         ┌── in ── host memory ── PCIe ── GPU 0
                          └─ switch ┘
 
-From a GPU to one of another task bytes go through the memory of both hosts, one stage after the other, as TensorFlow's
-servers send them over gRPC: their times add up.
+A copy from a GPU to a GPU of another task goes through the memory of both hosts, one stage after the other, as
+TensorFlow's servers send it over gRPC: the times add up.
 
 >>> [str(Network.parse(text)) for text in ("", "gbit=40 us=20", "gbit=25", "loopback")]
 ['10GbE', '40GbE us=20', '25GbE', 'loopback']
 
 Sources: IEEE Std 802.3-2018 (line rates, preamble and gap), RFC 791, RFC 9293 and RFC 7323 (headers of IP and TCP,
-with timestamps: 1,448 of the 1,538 bytes of a full frame are data). ``loopback`` is what a ``RecvTensor`` between two
-servers of TensorFlow 2.21 took on one machine with two cores: about 120 microseconds for 1 KB, 80 to 108 milliseconds
-for 100 MB. An Ethernet's latency is that of the two programs and, at a guess, 30 microseconds for interfaces, wires and
-a switch.
+with timestamps: 1,448 of the 1,538 bytes of a full frame are data). ``loopback`` is the measured time of a
+``RecvTensor`` between two servers of TensorFlow 2.21 on one machine with two cores: about 120 microseconds for 1 KB, 80
+to 108 milliseconds for 100 MB. The latency of an Ethernet is that of the two programs plus an estimated 30 microseconds
+for interfaces, wires and a switch.
 """
 
 from __future__ import annotations
@@ -31,71 +31,71 @@ from gpuplace.device.links import Link, Links, Route
 from gpuplace.errors import InvalidArgumentError
 
 FRAME_SHARE = 1448 / 1538
-"""Part of an Ethernet's line rate that is left for data in full frames."""
+"""Fraction of an Ethernet's line rate that is available to data in full frames."""
 LOOPBACK_US = 120.0
-"""Microseconds from the sending of a small tensor to its arrival in another process of a machine."""
+"""Time to send a small tensor to another process of the same machine, in microseconds."""
 LATENCY_US = LOOPBACK_US + 30.0
-"""The same, to another machine."""
+"""Time to send a small tensor to another machine, in microseconds."""
 LOOPBACK_GBIT = 10.0
-"""Billions of bits a second between processes of one machine."""
+"""Bandwidth between processes of one machine, in Gbit/s."""
 ONE_HOST = "loopback"
-"""What the network of tasks on one machine is called."""
+"""Name of the network between tasks on one machine."""
 _ETHERNET = re.compile(r"(1|2\.5|5|10|25|40|50|100|200|400)GbE", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,7}(?:\.\d{1,6})?")
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What connects the tasks of a cluster."""
+    """The network between the tasks of a cluster."""
 
     gbit: float = 10.0
-    """Billions of bits a second that an interface sends, and receives."""
+    """Bandwidth per direction of an interface, in Gbit/s."""
     us: float = LATENCY_US
-    """Microseconds from the sending of a tensor to the arrival of its first byte, those of both programs included."""
+    """Time from sending a tensor to the arrival of its first byte, including both programs, in microseconds."""
     is_one_host: bool = False
-    """Whether all tasks are on one machine, whose cores they share."""
+    """Whether all tasks run on one machine and share its cores."""
 
     @classmethod
     def parse(cls, text: str) -> Network:
-        """The network of ``10GbE``, ``gbit=40 us=20`` or ``loopback``.
+        """Parse a network such as ``10GbE``, ``gbit=40 us=20`` or ``loopback``.
 
         Args:
-            text: the name of an Ethernet, or figures, or both, separated by blanks; what is not said is as of 10GbE.
+            text: name of an Ethernet, figures, or both, separated by spaces; the default is 10GbE.
 
         Raises:
-            InvalidArgumentError: it is not understood; says what is allowed.
+            InvalidArgumentError: a word is invalid; the error lists the valid ones.
         """
-        found: dict[str, float] = {}
+        figures: dict[str, float] = {}
         one_host = False
         for word in text.split():
             key, _, value = word.partition("=")
             ethernet = _ETHERNET.fullmatch(word)
             if ethernet is not None:
-                found["gbit"] = float(ethernet[1])
+                figures["gbit"] = float(ethernet[1])
             elif word == ONE_HOST:
                 one_host = True
-                found = {"gbit": LOOPBACK_GBIT, "us": LOOPBACK_US} | found
+                figures = {"gbit": LOOPBACK_GBIT, "us": LOOPBACK_US} | figures
             elif key in ("gbit", "us") and _NUMBER.fullmatch(value) and (key == "us" or float(value)):
-                found[key] = float(value)
+                figures[key] = float(value)
             else:
                 raise InvalidArgumentError.of(
-                    f"Network of a cluster: '{word[:80]}' is not understood.",
+                    f"Invalid setting of a cluster's network: '{word[:80]}'.",
                     facts={
                         "allowed": "1GbE, 10GbE, 25GbE, 40GbE, 100GbE, ..., loopback (all tasks on one machine), "
-                        "gbit=BILLIONS OF BITS A SECOND, us=MICROSECONDS OF LATENCY"
+                        "gbit=BANDWIDTH IN GBIT/S, us=LATENCY IN MICROSECONDS"
                     },
-                    hint="network 10GbE, or network gbit=40 us=20",
+                    hint="write, for example, network 10GbE or network gbit=40 us=20",
                 )
-        return cls(is_one_host=one_host, **found)
+        return cls(is_one_host=one_host, **figures)
 
     @property
     def bandwidth(self) -> float:
-        """Bytes of data a second each way."""
+        """Data bandwidth per direction, in bytes/s."""
         return self.gbit * 1e9 / 8 * (1.0 if self.is_one_host else FRAME_SHARE)
 
     @property
     def latency(self) -> float:
-        """Seconds."""
+        """Latency in seconds."""
         return self.us / 1e6
 
     def __str__(self) -> str:
@@ -108,24 +108,24 @@ class Network:
         return " ".join(words + [f"us={self.us:g}"] * (self.us != usual.us))
 
     def text(self) -> str:
-        """In words: ``1.2 GB/s each way, 150 µs``."""
+        """Describe the network, such as ``1.2 GB/s each way, 150 µs``."""
         return f"{self.bandwidth / 1e9:.1f} GB/s each way, {self.us:g} µs"
 
 
 LOOPBACK = Network(LOOPBACK_GBIT, LOOPBACK_US, is_one_host=True)
-"""Between processes of one machine."""
+"""The network between processes of one machine."""
 
 
 class ClusterLinks(Links):
-    """The links of all machines of a cluster, and the network between them.
+    """The links of all machines of a cluster and the network between them.
 
-    Memories are numbered as by `gpuplace.cost.step_flow.Machinery`: GPUs from 0 on, task by task, and the host memory
+    Memories are numbered as by `gpuplace.cost.step_flow.Machinery`: GPUs from 0 upward, task by task; the host memory
     of task ``t`` is ``-1 - t``.
 
     Args:
-        names: of the tasks, short: ``worker/0``.
-        machines: their links, in the same order.
-        network: what connects them.
+        names: short task names, such as ``worker/0``.
+        machines: links of each task's machine, in the same order.
+        network: network between the tasks.
     """
 
     def __init__(self, names: Sequence[str], machines: Sequence[Links], network: Network) -> None:
@@ -138,34 +138,34 @@ class ClusterLinks(Links):
 
     @property
     def is_one_host(self) -> bool:
-        """Whether all tasks are on one machine."""
+        """Whether all tasks run on one machine."""
         return self.network.is_one_host
 
     def text(self, gpu: int) -> str:
-        """As of the GPU's own machine."""
+        """Describe the GPU's links within its own machine."""
         task = self._task[gpu]
         return self.machines[task].text(gpu - self._first[task])
 
     @property
     def board(self) -> tuple[int, ...]:
-        """For each GPU the number of its board, through all machines."""
-        found: list[int] = []
+        """Number of the board of each GPU, across all machines."""
+        boards: list[int] = []
         for links in self.machines:
-            first = max(found, default=-1) + 1
-            found += [first + board for board in links.board]
-        return tuple(found)
+            first = max(boards, default=-1) + 1
+            boards += [first + board for board in links.board]
+        return tuple(boards)
 
     def task_of(self, memory: int) -> int:
-        """Number of the task that has a memory."""
+        """Return the index of the task that owns a memory."""
         return -1 - memory if memory < 0 else self._task[memory]
 
     def between(self, source: int, target: int, *, pinned: bool = True) -> Route:
-        """The way from one memory to another; ``route`` is that of one machine.
+        """Return the path from one memory to another.
 
         Args:
-            source: the memory that bytes come from.
-            target: the one that they go to.
-            pinned: whether the memory of hosts is pinned.
+            source: memory that the bytes come from.
+            target: memory that they go to.
+            pinned: whether host memory is pinned.
         """
         here, there = self.task_of(source), self.task_of(target)
         if here == there:
@@ -183,7 +183,7 @@ class ClusterLinks(Links):
         )
 
     def _across(self, here: int, there: int) -> Route:
-        """Between the hosts of two tasks."""
+        """Return the path between the hosts of two tasks."""
         rate = self.network.bandwidth
         links = (
             self._link("network", 2 * here, f"network of {self.names[here]}, out", rate),
@@ -192,7 +192,7 @@ class ClusterLinks(Links):
         return Route(links, rate, self.network.latency, "network", False)
 
     def _within(self, task: int, source: int, target: int, pinned: bool) -> Route:
-        """Within a task's machine, by the numbers that its links have here."""
+        """Return the path within a task's machine, in terms of this object's links."""
         links, first = self.machines[task], self._first[task]
         places: list[Any] = [None if memory < 0 else memory - first for memory in (source, target)]
         route = links.route(*places, pinned=pinned)

@@ -1,7 +1,7 @@
-"""Device names as the C++ side of TensorFlow reads, matches and merges them.
+"""Device names as TensorFlow's C++ code parses, matches and merges them.
 
-``parse_name`` is the strict parser that meets a graph when a session is made: what it refuses is a "Malformed
-device specification". It differs from ``DeviceSpec`` (the Python side):
+``parse_name`` is the strict parser that runs when a session is created: names that it rejects are a "Malformed device
+specification". It differs from ``DeviceSpec`` (the Python side):
 
 =====================  ==================  =====================
 text                   DeviceSpec          parse_name
@@ -10,12 +10,12 @@ text                   DeviceSpec          parse_name
 ``/gpu``               ``/device:GPU:*``   refused
 ``/gpu:0/``            ``/device:GPU:0``   refused
 ``/gpu:0/cpu:0``       ValueError          ``/device:CPU:0``
-``/device:gpu:1``      ``/device:GPU:1``   ``/device:gpu:1``, a type that no machine has
+``/device:gpu:1``      ``/device:GPU:1``   ``/device:gpu:1``, a type that never exists
 ``/device:GPU``        ValueError          ``/device:GPU:*``
 ``/``                  empty               empty
 =====================  ==================  =====================
 
-A part that is absent or ``*`` is None here: "any".
+A missing part or ``*`` is None and matches any value.
 
 >>> parse_name("/job:ps/gpu:01")
 ParsedName(job='ps', replica=None, task=None, type='GPU', id=1)
@@ -42,7 +42,7 @@ _DIGITS = re.compile(r"[0-9]+")
 def device_text(
     job: str | None, replica: int | None, task: int | None, device_type: str | None, index: int | None
 ) -> str:
-    """The canonical text of the parts of a name; an index without a type is not printed."""
+    """Return the canonical text of the parts of a name; an index without a type is not printed."""
     text = ""
     if job is not None:
         text += f"/job:{job}"
@@ -56,7 +56,7 @@ def device_text(
 
 
 class ParsedName(NamedTuple):
-    """The five parts of a device name; None means "any"."""
+    """The five parts of a device name; None matches any value."""
 
     job: str | None = None
     """Job name."""
@@ -65,16 +65,16 @@ class ParsedName(NamedTuple):
     task: int | None = None
     """Task index."""
     type: str | None = None
-    """Device type, case as written (``/gpu:`` and ``/cpu:`` give upper case)."""
+    """Device type in its original case (``/gpu:`` and ``/cpu:`` become upper case)."""
     id: int | None = None
     """Device index; may be set without a type (``/device:*:1``)."""
 
     def to_string(self) -> str:
-        """The canonical text. An id without a type is not printed, a type without an id ends in ``:*``."""
+        """Return the canonical text; an id without a type is not printed, a type without an id ends in ``:*``."""
         return device_text(*self)
 
     def to_legacy_string(self) -> str:
-        """The text of releases before 1.4: ``/job:ps/gpu:0`` for ``/job:ps/device:GPU:0``."""
+        """Return the text of releases before 1.4: ``/job:ps/gpu:0`` for ``/job:ps/device:GPU:0``."""
         if self.type is None:
             return self.to_string()
         index = "*" if self.id is None else self.id
@@ -82,10 +82,10 @@ class ParsedName(NamedTuple):
 
     @property
     def local_name(self) -> str:
-        """``/device:GPU:0`` of a name that has type and id.
+        """``/device:GPU:0`` of a name with type and id.
 
         Raises:
-            ValueError: one of the two is missing.
+            ValueError: type or id is missing.
         """
         if self.type is None or self.id is None:
             raise ValueError(f"{self.to_string()!r} has no device type and index, so it has no local name")
@@ -93,42 +93,42 @@ class ParsedName(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """True when all five parts are set."""
+        """Whether all five parts are set."""
         return None not in self
 
     def is_complete_specification(self, name: ParsedName) -> bool:
-        """True when the complete ``name`` has every part this pattern sets (IsCompleteSpecification).
+        """Return whether the complete ``name`` has every part that this pattern sets (IsCompleteSpecification).
 
         Raises:
             ValueError: ``name`` is not complete.
         """
         if None in name:
-            raise ValueError(f"a complete device name is needed, got {name.to_string()!r}")
+            raise ValueError(f"expected a complete device name, got {name.to_string()!r}")
         return self.is_specification(name)
 
     def is_specification(self, more_specific: ParsedName) -> bool:
-        """True when ``more_specific`` sets every part this name sets, to the same value (IsSpecification)."""
+        """Return whether ``more_specific`` has every part of this name (IsSpecification)."""
         for mine, theirs in zip(self, more_specific, strict=True):
             if mine is not None and mine != theirs:
                 return False
         return True
 
     def is_compatible(self, other: ParsedName) -> bool:
-        """True when no part is set differently in the two names (AreCompatibleDevNames)."""
+        """Return whether no part has different values in both names (AreCompatibleDevNames)."""
         for mine, theirs in zip(self, other, strict=True):
             if mine is not None and theirs is not None and mine != theirs:
                 return False
         return True
 
     def is_same_address_space(self, other: ParsedName) -> bool:
-        """True when both name the same job, replica and task, all three set (IsSameAddressSpace)."""
+        """Return whether both names set the same job, replica and task (IsSameAddressSpace)."""
         return self[:3] == other[:3] and None not in self[:3]
 
     def merge(self, other: ParsedName, *, allow_soft_placement: bool = False) -> ParsedName:
-        """Both requests in one (MergeDevNames).
+        """Merge two requests (MergeDevNames).
 
-        Soft placement gives up the id where ids differ, and type and id where types differ; job, replica and task are
-        never given up.
+        With soft placement, the id is dropped if the ids differ, and type and id if the types differ; job, replica and
+        task are never dropped.
 
         >>> gpu, cpu = parse_name("/gpu:0"), parse_name("/job:a/cpu:0")
         >>> gpu.merge(cpu, allow_soft_placement=True).to_string()
@@ -140,7 +140,7 @@ class ParsedName(NamedTuple):
         return self._merge(other, soft=allow_soft_placement, override=False)
 
     def merge_override(self, other: ParsedName) -> ParsedName:
-        """Like soft ``merge``, but on a conflict of type or id ``other`` wins (MergeOverrideDevNames).
+        """Merge as with soft placement, but ``other`` wins where type or id conflict (MergeOverrideDevNames).
 
         Raises:
             InvalidArgumentError: jobs, replicas or tasks conflict.
@@ -148,7 +148,7 @@ class ParsedName(NamedTuple):
         return self._merge(other, soft=True, override=True)
 
     def merge_unset(self, other: ParsedName) -> ParsedName:
-        """This name with its missing parts filled from ``other`` (MergeUnsetDevNames)."""
+        """Return this name with its missing parts taken from ``other`` (MergeUnsetDevNames)."""
         if self == ANY:
             return other
         if other == ANY or None not in self:
@@ -158,11 +158,11 @@ class ParsedName(NamedTuple):
         )
 
     def ensure_specification(self, less_specific: ParsedName) -> ParsedName:
-        """This name with every part that ``less_specific`` sets taken from it (EnsureSpecification)."""
+        """Return this name with all parts of ``less_specific`` taken from it (EnsureSpecification)."""
         return less_specific.merge_unset(self)
 
     def _merge(self, other: ParsedName, *, soft: bool, override: bool) -> ParsedName:
-        if other == ANY or self == other:  # most are
+        if other == ANY or self == other:  # the common case
             return self
         if self == ANY:
             return other
@@ -194,9 +194,9 @@ ANY = ParsedName()
 
 
 def parse_name(text: str) -> ParsedName | None:
-    """What the C++ parser makes of ``text``, or None if it refuses it (ParseFullName).
+    """Parse a device name as C++ does, or return None if it is rejected (ParseFullName).
 
-    Parts may come in any order and repeat; the last one wins, also when it is ``*``. ``""`` and ``"/"`` are empty.
+    Parts may come in any order and repeat; the last one wins, even if it is ``*``. ``""`` and ``"/"`` are empty.
     """
     return _parse_once(text) if len(text) <= _REMEMBERED else _parse(text)
 
@@ -220,7 +220,7 @@ def _parse(text: str) -> ParsedName | None:
 
 
 def parse_local_name(text: str) -> ParsedName | None:
-    """``GPU:0`` (no slash, both parts required) as a name, or None (ParseLocalName)."""
+    """Parse ``GPU:0`` (no slash, both parts required), or return None (ParseLocalName)."""
     kind = _TYPE.match(text)
     if kind is None or not text.startswith(":", kind.end()):
         return None
@@ -231,21 +231,21 @@ def parse_local_name(text: str) -> ParsedName | None:
 
 
 def full_name(job: str, replica: int, task: int, device_type: str, index: int) -> str:
-    """``/job:localhost/replica:0/task:0/device:GPU:0`` from its five parts.
+    """Return a full name such as ``/job:localhost/replica:0/task:0/device:GPU:0``.
 
     Raises:
-        ValueError: ``job`` is not a job name, or a number is negative.
+        ValueError: ``job`` is not a valid job name, or a number is negative.
     """
     if not _JOB.fullmatch(job) or not device_type or min(replica, task, index) < 0:
-        raise ValueError(f"not the parts of a device name: {(job, replica, task, device_type, index)}")
+        raise ValueError(f"invalid parts of a device name: {(job, replica, task, device_type, index)}")
     return f"/job:{job}/replica:{replica}/task:{task}/device:{device_type}:{index}"
 
 
 def canonicalize_device_name(fullname: str, basename: str) -> str:
-    """``fullname`` (or a local ``GPU:0``) with its missing parts taken from the complete ``basename``.
+    """Return ``fullname`` (or a local ``GPU:0``) with its missing parts taken from the complete ``basename``.
 
     Raises:
-        InvalidArgumentError: one of the two cannot be parsed, or ``basename`` is not complete.
+        InvalidArgumentError: a name cannot be parsed, or ``basename`` is not complete.
     """
     base = parse_name(basename)
     if base is None:
@@ -259,12 +259,12 @@ def canonicalize_device_name(fullname: str, basename: str) -> str:
 
 
 _REMEMBERED = 1000
-"""Characters; what a longer name means is not kept."""
+"""Maximum length of cached names, in characters."""
 _parse_once = lru_cache(maxsize=65536)(_parse)
 
 
 def _read_number(text: str, at: int) -> tuple[int, int] | None:
-    """The decimal number at ``at`` as a C ``int`` and where it ends; None without digits or above 64 bits."""
+    """Read a decimal number as a C ``int``; return it and its end, or None without digits or above 64 bits."""
     digits = _DIGITS.match(text, at)
     number = number_of(digits[0]) if digits is not None else 1 << 64
     if digits is None or number >= 1 << 64:
@@ -340,10 +340,10 @@ _READERS = (
 
 
 def short_name(device: str) -> str:
-    """``GPU:2``, or ``worker/1 GPU:2`` in another process; what is no device name as it is.
+    """Return ``GPU:2``, or ``worker/1 GPU:2`` for another process; other texts are returned unchanged.
 
     Args:
-        device: full or partial name.
+        device: full or partial device name.
     """
     parsed = parse_name(device)
     if parsed is None:

@@ -1,4 +1,4 @@
-"""One CUDA device of a machine: a real GPU found by the driver, or one of the catalogue.
+"""A CUDA device of a machine: a real GPU reported by the driver, or a simulated one from the catalogue.
 
 >>> from gpuplace.device.gpu_models import find_model
 >>> PhysicalGPU.simulated(find_model("Tesla K40c"), index=0, pci_bus_id="0000:05:00.0").describe(0)
@@ -20,10 +20,10 @@ _UUID_NAMESPACE = uuid.UUID("6f1a7d0e-3c55-5d0b-9b1c-0f8f4a7e2b10")
 
 
 def normalize_pci_bus_id(text: str) -> str:
-    """``0000:05:00.0`` from any spelling the driver or a person uses (``05:00.0``, ``00000000:05:00.0``).
+    """Return ``0000:05:00.0`` for any spelling (``05:00.0``, ``00000000:05:00.0``).
 
     Raises:
-        InvalidArgumentError: not a PCI bus id.
+        InvalidArgumentError: the text is not a PCI bus id.
     """
     match = _PCI_BUS_ID.fullmatch(text.strip())
     if match is None:
@@ -40,21 +40,21 @@ class PhysicalGPU:
     """A GPU in its slot."""
 
     index: int
-    """Position in the machine, in order of PCI bus id."""
+    """Index in the machine, in order of PCI bus id."""
     model: GPUModel
-    """Figures of the hardware; for a real GPU outside the catalogue, what the driver reports."""
+    """Specification of the hardware; for real GPUs outside the catalogue, as the driver reports it."""
     pci_bus_id: str
     """``domain:bus:device.function`` in lower-case hexadecimal, four digits of domain."""
     uuid: str
-    """``GPU-`` and a UUID; for a simulated GPU made from model and slot, so always the same."""
+    """``GPU-`` and a UUID; for a simulated GPU derived from model and slot, and thus always the same."""
     total_bytes: int
-    """Memory that the driver reports."""
+    """Total memory that the driver reports, in bytes."""
     free_bytes: int
-    """Memory free when the process starts."""
+    """Free memory at process start, in bytes."""
     numa_node: int = 0
-    """Socket the slot belongs to."""
+    """Socket of the slot."""
     is_simulated: bool = True
-    """False for hardware that is really there."""
+    """False for real hardware."""
 
     def __repr__(self) -> str:
         kind = "simulated" if self.is_simulated else "real"
@@ -62,7 +62,7 @@ class PhysicalGPU:
 
     @classmethod
     def simulated(cls, model: GPUModel, index: int, pci_bus_id: str) -> PhysicalGPU:
-        """A GPU of the catalogue in a slot; buses from 80 upward belong to the second socket.
+        """Return a simulated GPU in a slot; buses from 80 upward belong to the second socket.
 
         Raises:
             InvalidArgumentError: not a PCI bus id.
@@ -79,16 +79,16 @@ class PhysicalGPU:
         )
 
     def at(self, index: int) -> PhysicalGPU:
-        """The same GPU at another position of the machine's list."""
+        """Return the same GPU with another index in the machine."""
         return replace(self, index=index)
 
     @property
     def name(self) -> str:
-        """Name as the driver reports it."""
+        """Name that the driver reports."""
         return self.model.name
 
     def describe(self, visible_id: int) -> str:
-        """TensorFlow's description of the GPU; ``visible_id`` is its number after CUDA_VISIBLE_DEVICES."""
+        """Return TensorFlow's description of the GPU; ``visible_id`` is its index under CUDA_VISIBLE_DEVICES."""
         major, minor = self.model.compute_capability
         return (
             f"device: {visible_id}, name: {self.name}, pci bus id: {self.pci_bus_id}, "

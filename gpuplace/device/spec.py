@@ -1,9 +1,9 @@
 """Device names as Python programs write them: ``DeviceSpec``, canonical names, device functions.
 
-A specification has five optional parts, ``/job:<str>/replica:<int>/task:<int>/device:<TYPE>:<int>``;
-a missing part means "any". Two parsers read such names in TensorFlow and they disagree: the forgiving one of
-the Python side lives here (``gpu:0``, ``//cpu:0`` and ``/GPU:0`` are all fine), the strict one of the C++ side, which
-sees the result when a session is made, is in ``gpuplace.device.parsed_name`` and re-exported here.
+A specification has five optional parts, ``/job:<str>/replica:<int>/task:<int>/device:<TYPE>:<int>``; a missing part
+matches any value. TensorFlow has two parsers of such names, which disagree: the lenient Python parser is here
+(``gpu:0``, ``//cpu:0`` and ``/GPU:0`` are all valid); the strict C++ parser, which runs when a session is created, is
+in ``gpuplace.device.parsed_name`` and re-exported here.
 
 >>> ps = DeviceSpec.from_string("/job:ps")
 >>> ps.make_merged_spec(DeviceSpec.from_string("/gpu:1")).to_string()
@@ -32,7 +32,7 @@ _SHORT_TYPES = {
 
 
 class _HasDevice(Protocol):
-    """What a device function is called with: an operation or a node."""
+    """Argument of a device function: an operation or a node."""
 
     @property
     def device(self) -> str | None: ...
@@ -42,11 +42,11 @@ class DeviceSpec:
     """A possibly partial device specification, mutable as in TensorFlow 1.
 
     Args:
-        job: Job name, for example ``"worker"``.
-        replica: Replica index.
-        task: Task index.
-        device_type: For example ``"GPU"``; lower-case ``"cpu"`` and ``"gpu"`` become upper-case, nothing else does.
-        device_index: Index among the task's devices of that type. Without it the name ends in ``:*``.
+        job: job name, for example ``"worker"``.
+        replica: replica index.
+        task: task index.
+        device_type: for example ``"GPU"``; only lower-case ``"cpu"`` and ``"gpu"`` become upper-case.
+        device_index: index among the task's devices of that type. Without it the name ends in ``:*``.
 
     >>> DeviceSpec(job="ps", device_type="gpu", device_index=0).to_string()
     '/job:ps/device:GPU:0'
@@ -117,58 +117,58 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str | None) -> DeviceSpec:
-        """Returns a new specification from text.
+        """Return a new specification from text.
 
         Args:
-            spec: such as ``"/job:ps/gpu:0"``; None and ``""`` give the empty one.
+            spec: such as ``"/job:ps/gpu:0"``; None and ``""``: the empty specification.
 
         Raises:
-            ValueError: unknown part, two device types, or an index that is not a number.
+            ValueError: a part is unknown, there are two device types, or an index is not a number.
         """
         return cls(*_parts_of(spec or "", release.rules()))
 
     def parse_from_string(self, spec: str | None) -> DeviceSpec:
-        """Replaces every part of this specification by what a text says, and returns it.
+        """Replace all parts of this specification by those of a text, and return it.
 
         Args:
             spec: such as ``"/job:ps/gpu:0"``; None and ``""`` clear all parts.
 
         Raises:
-            ValueError: as for ``from_string``; this specification is then unchanged.
+            ValueError: as for ``from_string``; the specification is then unchanged.
         """
         self._set(*_parts_of(spec or "", release.rules()))
         return self
 
     def merge_from(self, dev: DeviceSpec) -> None:
-        """Takes over every part that another specification sets.
+        """Copy every part that another specification sets.
 
         Args:
-            dev: the other one.
+            dev: the other specification.
         """
         self._set(*self._merged_parts(dev))
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """Returns a new specification: another's parts where it sets them, this one's elsewhere.
+        """Return a new specification with the parts that another one sets, and this one's otherwise.
 
         Args:
-            dev: the other one.
+            dev: the other specification.
         """
         return type(self)(*self._merged_parts(dev))
 
     def replace(self, **kwargs: Any) -> DeviceSpec:
-        """Returns a new specification with the named parts replaced.
+        """Return a new specification with the given parts replaced.
 
         Args:
             **kwargs: ``job``, ``replica``, ``task``, ``device_type``, ``device_index``; None clears a part.
 
         Raises:
-            TypeError: a keyword that is not one of the five parts.
+            TypeError: a keyword is not one of the five parts.
         """
         names = ("job", "replica", "task", "device_type", "device_index")
         return type(self)(**(dict(zip(names, self._parts(), strict=True)) | kwargs))
 
     def to_string(self) -> str:
-        """The canonical name; an index without a type is not printed."""
+        """Return the canonical name; an index without a type is not printed."""
         return device_text(*self._parts())
 
     def _parts(self) -> tuple[Any, ...]:
@@ -199,7 +199,7 @@ class DeviceSpec:
 
 
 _REMEMBERED = 1000
-"""Characters; what a longer specification means is not kept."""
+"""Maximum length of cached specifications, in characters."""
 
 
 def _parts_of(spec: str, rules: str) -> _Parts:
@@ -208,7 +208,7 @@ def _parts_of(spec: str, rules: str) -> _Parts:
 
 @lru_cache(maxsize=4096)
 def _parse(spec: str, rules: str) -> _Parts:
-    """The five parts of ``spec`` as text, index excepted, by the rules of 1.15 or 2.21."""
+    """Return the five parts of ``spec``, all but the index as text, by the rules of 1.15 or 2.21."""
     job = replica = task = device_type = None
     device_index: int | None = None
     for part in spec.split("/"):
@@ -240,13 +240,13 @@ def _parse(spec: str, rules: str) -> _Parts:
     return job, replica, task, device_type, device_index
 
 
-_MOST_DIGITS = 4300
-"""More are not a number to Python."""
+_MAX_DIGITS = 4300
+"""Maximum number of digits that Python converts to an integer."""
 
 
 def _index(value: Any) -> int:
-    if isinstance(value, str) and len(value) > _MOST_DIGITS:
-        raise ValueError(f"An index of {len(value)} digits is no device's: {value[:20]}...")
+    if isinstance(value, str) and len(value) > _MAX_DIGITS:
+        raise ValueError(f"A device index of {len(value)} digits is too large: {value[:20]}...")
     return int(value)
 
 
@@ -259,19 +259,19 @@ def _refuse_second_type(device_type: str | None, spec: str, rules: str) -> None:
 
 
 def check_valid(spec: str) -> None:
-    """Checks that the Python side of TensorFlow would take a device name.
+    """Check that TensorFlow's Python code accepts a device name.
 
     Args:
-        spec: the name.
+        spec: device name.
 
     Raises:
-        ValueError: it would not.
+        ValueError: the name is invalid.
     """
     DeviceSpec.from_string(spec)
 
 
 def canonical_name(device: DeviceSpec | str | None) -> str:
-    """Returns what ``tf.device(device)`` asks for, spelled in full.
+    """Return the full spelling of the request ``tf.device(device)``.
 
     Args:
         device: a name or ``DeviceSpec``; None gives ``""``.
@@ -285,7 +285,7 @@ def canonical_name(device: DeviceSpec | str | None) -> str:
 
 
 class MergeDevice:
-    """A device function: gives a node this specification, below what an inner scope has given it already."""
+    """A device function that merges a specification into a node's device; parts set by inner scopes win."""
 
     __slots__ = ("_cache", "_spec")
 
@@ -295,11 +295,11 @@ class MergeDevice:
         self._cache: dict[str, str] = {}
 
     def __call__(self, node_def: _HasDevice) -> DeviceSpec:
-        """The specification for a node whose ``device`` was set by inner scopes."""
+        """Return the specification of a node whose ``device`` was set by inner scopes."""
         return self._spec.make_merged_spec(DeviceSpec.from_string(node_def.device))
 
     def shortcut_string_merge(self, node_def: _HasDevice) -> str:
-        """The same as text, remembered per inner device: what graph construction calls for each node."""
+        """Return the specification as text, cached per inner device; graph construction calls this per node."""
         device = node_def.device or ""
         merged = self._cache.get(device)
         if merged is None:
@@ -308,11 +308,11 @@ class MergeDevice:
 
     @property
     def is_null_merge(self) -> bool:
-        """True when this function changes nothing."""
+        """Whether this function changes nothing."""
         return not self._spec.to_string()
 
     def to_string(self) -> str:
-        """The canonical name of the specification merged in."""
+        """Return the canonical name of the specification."""
         return self._spec.to_string()
 
     def __repr__(self) -> str:
@@ -320,7 +320,7 @@ class MergeDevice:
 
 
 def merge_device(spec: DeviceSpec | MergeDevice | str | None) -> MergeDevice:
-    """Returns the device function of ``with tf.device(spec)``; parts set by an inner scope win.
+    """Return the device function of ``with tf.device(spec)``; parts set by an inner scope win.
 
     >>> class Node:
     ...     device = "/job:ps"
@@ -328,7 +328,7 @@ def merge_device(spec: DeviceSpec | MergeDevice | str | None) -> MergeDevice:
     '/job:ps/device:GPU:1'
 
     Args:
-        spec: a name or ``DeviceSpec``; a device function is returned as it is; None changes nothing.
+        spec: a name or ``DeviceSpec``; a device function is returned unchanged; None changes nothing.
 
     Raises:
         ValueError: as for ``DeviceSpec.from_string``.

@@ -1,15 +1,15 @@
-"""What ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER`` leave of a machine's GPUs.
+"""Visibility of a machine's GPUs under ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER``.
 
-The CUDA driver reads both when a process first uses it. The rules, for ``CUDA_VISIBLE_DEVICES``:
+The CUDA driver reads both when a process first uses it. The rules for ``CUDA_VISIBLE_DEVICES``:
 
-- not set: all GPUs; set to nothing: none.
-- A comma-separated list of ids, or of UUIDs (``GPU-...``, any unambiguous beginning will do); never both kinds.
+- Unset: all GPUs; empty: none.
+- A comma-separated list of ids, or of UUIDs (``GPU-...``, any unambiguous prefix); never both.
 - The order of the list is the order in which the process sees the GPUs.
-- The first entry that names no GPU ends the list: ``0,7,1`` on four GPUs is ``0``, ``-1,0`` is nothing.
-- The same GPU twice leaves none at all.
-- An id may be followed by text (``1gpu`` is 1), spaces around it, and the whole value may be quoted.
+- The first invalid entry ends the list: ``0,7,1`` on four GPUs is ``0``, ``-1,0`` is empty.
+- A duplicate GPU hides all GPUs.
+- Text after an id is ignored (``1gpu`` is 1), as are spaces around it and quotes around the value.
 
-Ids count in CUDA's order: fastest GPU first, unless ``CUDA_DEVICE_ORDER=PCI_BUS_ID``.
+Ids follow CUDA's order: fastest GPU first, unless ``CUDA_DEVICE_ORDER=PCI_BUS_ID``.
 
 >>> from gpuplace.device.machine import Machine
 >>> machine = Machine.parse("4x Tesla K20m")
@@ -38,14 +38,14 @@ _LEADING_ID = re.compile(r"[+-]?([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The GPUs a process sees, and why it does not see the others."""
+    """The GPUs that a process sees, and why it does not see the others."""
 
     visible: tuple[PhysicalGPU, ...]
-    """GPUs in the order in which CUDA numbers them for the process."""
+    """Visible GPUs in the process's CUDA order."""
     hidden: Mapping[int, str]
-    """Index of each hidden GPU in the machine to the reason."""
+    """Index of each hidden GPU in the machine -> reason."""
     setting: str | None
-    """Value of CUDA_VISIBLE_DEVICES, None if it is not set."""
+    """Value of CUDA_VISIBLE_DEVICES; None if unset."""
     order: str = "FASTEST_FIRST"
     """``"FASTEST_FIRST"`` or ``"PCI_BUS_ID"``."""
 
@@ -55,12 +55,12 @@ class Visibility:
         return f"<Visibility: {VISIBLE_DEVICES} {setting}, GPUs {seen} visible, {sorted(self.hidden)} hidden>"
 
     def visible_id(self, gpu: PhysicalGPU) -> int | None:
-        """The process's number for ``gpu``, or None if it is hidden."""
+        """Return the index of ``gpu`` for the process, or None if it is hidden."""
         return next((number for number, seen in enumerate(self.visible) if seen.index == gpu.index), None)
 
 
 def cuda_order(gpus: Sequence[PhysicalGPU], order: str = "FASTEST_FIRST") -> tuple[PhysicalGPU, ...]:
-    """GPUs as CUDA numbers them: fastest first (equals by PCI bus id), or by PCI bus id."""
+    """Return GPUs in CUDA's order: fastest first (ties by PCI bus id), or by PCI bus id."""
     by_bus = sorted(gpus, key=lambda gpu: gpu.pci_bus_id)
     if order == "PCI_BUS_ID":
         return tuple(by_bus)
@@ -88,45 +88,45 @@ def visible_gpus(gpus: Sequence[PhysicalGPU], environ: Mapping[str, str]) -> Vis
 def visible_devices_text(
     wanted: str | Iterable[int], gpus: Sequence[PhysicalGPU], order: str = "FASTEST_FIRST"
 ) -> str:
-    """The value of CUDA_VISIBLE_DEVICES for what is given as ``visible_devices=``.
+    """Return the value of CUDA_VISIBLE_DEVICES for an argument ``visible_devices=``.
 
     >>> from gpuplace.device.machine import Machine
     >>> visible_devices_text([2, 0], Machine.parse("4x Tesla K20m").gpus)
     '2,0'
 
     Args:
-        wanted: numbers of GPUs of the machine, in the order in which the process is to see them, or the value itself.
-        gpus: those of the machine.
-        order: in which CUDA counts, as of ``cuda_order``.
+        wanted: GPU indices of the machine, in the order in which the process sees them, or the value itself.
+        gpus: GPUs of the machine.
+        order: CUDA's device order, as for ``cuda_order``.
 
     Raises:
-        TypeError: neither text nor whole numbers.
-        ValueError: a GPU that the machine does not have, or one twice.
+        TypeError: the argument is neither a string nor a list of integers.
+        ValueError: a GPU does not exist or is listed twice.
     """
     if isinstance(wanted, str):
         return wanted
-    complaint = (
-        "visible_devices is a list of numbers of the machine's GPUs, such as [0, 2], or the value of "
+    message = (
+        "visible_devices must be a list of GPU numbers of the machine, such as [0, 2], or the value of "
         f"{VISIBLE_DEVICES}, such as '0,2'; got {wanted!r}"
     )
     try:
         listed = list(wanted)
         numbers = [operator.index(number) for number in listed]
     except TypeError:
-        raise TypeError(complaint) from None
+        raise TypeError(message) from None
     if any(isinstance(number, bool) for number in listed):
-        raise TypeError(complaint)
+        raise TypeError(message)
     if any(not 0 <= number < len(gpus) for number in numbers):
-        counts = ", counted from 0" if gpus else ""
+        counts = ", numbered from 0" if gpus else ""
         raise ValueError(f"The machine has {_count(len(gpus))}{counts}; got visible_devices={listed}")
     if len(set(numbers)) < len(numbers):
-        raise ValueError(f"visible_devices names a GPU twice: {listed}")
+        raise ValueError(f"visible_devices contains a GPU twice: {listed}")
     ordered = [gpu.index for gpu in cuda_order(gpus, order)]
     return ",".join(str(ordered.index(number)) for number in numbers)
 
 
 def _unquote(setting: str) -> str:
-    """``setting`` without spaces around it and without one pair of quotation marks."""
+    """Return ``setting`` without surrounding spaces and one pair of quotation marks."""
     text = setting.strip()
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1].strip()
@@ -134,13 +134,13 @@ def _unquote(setting: str) -> str:
 
 
 def _choose(text: str, ordered: Sequence[PhysicalGPU]) -> tuple[list[PhysicalGPU], str]:
-    """The GPUs that ``text`` names, and what ended the list early (``""`` if nothing did)."""
+    """Return the GPUs listed in ``text``, and what ended the list early or ``""``."""
     if not text:
         return [], "is empty, so no GPU is visible"
     if text.startswith("MIG-"):
         raise InvalidArgumentError.of(
-            f"{VISIBLE_DEVICES}='{text}' names a MIG instance, and GPUs divided by MIG are not modelled.",
-            hint="name whole GPUs, by id or by UUID (GPU-...)",
+            f"{VISIBLE_DEVICES}='{text}' names a MIG instance; MIG instances are not supported.",
+            hint="list whole GPUs by id or UUID (GPU-...)",
         )
     by_uuid = text.startswith("GPU-")
     chosen: list[PhysicalGPU] = []
@@ -149,7 +149,7 @@ def _choose(text: str, ordered: Sequence[PhysicalGPU]) -> tuple[list[PhysicalGPU
         if gpu is None:
             return chosen, f"ends at '{entry.strip()}': {fault}"
         if gpu in chosen:
-            return [], f"names a GPU twice ('{entry.strip()}'), so no GPU is visible"
+            return [], f"contains a GPU twice ('{entry.strip()}'), so no GPU is visible"
         chosen.append(gpu)
     return chosen, ""
 
@@ -161,20 +161,22 @@ def _by_id(entry: str, ordered: Sequence[PhysicalGPU]) -> tuple[PhysicalGPU | No
     size = number_of(number[1])
     index = -size if number[0].startswith("-") else size
     if not 0 <= index < len(ordered):
-        shown = index if size < 1 << 64 else "of that number"
-        return None, f"there is no GPU {shown}, {_count(len(ordered))} in the machine"
+        shown = index if size < 1 << 64 else "with that number"
+        return None, f"there is no GPU {shown}; the machine has {_count(len(ordered))}"
     return ordered[index], ""
 
 
 def _by_uuid(entry: str, ordered: Sequence[PhysicalGPU]) -> tuple[PhysicalGPU | None, str]:
     if not entry.startswith("GPU-"):
         return None, "not a UUID like the first entry"
-    found = [gpu for gpu in ordered if gpu.uuid.startswith(entry)]
-    if len(found) == 1:
-        return found[0], ""
+    matches = [gpu for gpu in ordered if gpu.uuid.startswith(entry)]
+    if len(matches) == 1:
+        return matches[0], ""
     return (
         None,
-        "no GPU has a UUID that begins so" if not found else f"{len(found)} GPUs have a UUID that begins so",
+        f"{_count(len(matches))} have a UUID with this prefix"
+        if matches
+        else "no GPU has a UUID with this prefix",
     )
 
 

@@ -1,1 +1,1 @@
-"""Files as TensorFlow's programs use them: the file system with TensorFlow's errors, and files of records."""
+"""File access as in TensorFlow: the file system with TensorFlow's errors, and record files."""

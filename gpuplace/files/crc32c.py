@@ -1,13 +1,13 @@
 """CRC-32C, the checksum of TensorFlow's files, and its masked form.
 
-Long data are cut into lanes that are worked on together in NumPy, four bytes at a time; their remainders are then
-joined in pairs, since that of ``ab`` is that of ``a``, moved by the length of ``b``, plus that of ``b``::
+Long data are split into lanes, which NumPy processes together, four bytes at a time. The remainders are then merged in
+pairs: the remainder of ``ab`` is that of ``a``, shifted by the length of ``b``, plus that of ``b``::
 
     lanes   0aaa bbbb cccc dddd        a' = a moved by one lane ^ b      c' = c moved by one lane ^ d
             └──┬─┘    └──┬─┘
                a'        c'            a' moved by two lanes ^ c'
 
-Zeros in front change nothing, so the first lane, and the first of an odd number of lanes, may be filled up with them.
+Leading zeros have no effect, so the first lane, and the first of an odd number of lanes, may be padded with zeros.
 
 >>> hex(crc32c(b"123456789"))
 '0xe3069283'
@@ -32,19 +32,19 @@ _POLYNOMIAL = 0x82F63B78
 _ALL = 0xFFFFFFFF
 _MASK_DELTA = 0xA282EAD8
 _CHUNK = 1 << 22
-"""Bytes that are worked on together, so that they stay in a processor's cache."""
+"""Number of bytes processed together, so that they stay in the processor's cache."""
 _MAX_LANE = 10
-"""Base-2 logarithm of the bytes of the longest lane."""
+"""Base-2 logarithm of the maximum lane length in bytes."""
 _SHORT = 1024
-"""Bytes for which a loop takes no longer than the lanes do."""
+"""Number of bytes for which a loop is as fast as lanes."""
 
 
 def crc32c(data: Any, before: int = 0) -> int:
-    """The checksum of some bytes.
+    """Return the CRC-32C checksum of some bytes.
 
     Args:
-        data: bytes, or anything that lies in memory like them, an array for example.
-        before: the checksum of the data before them, to be continued.
+        data: bytes or any buffer, such as an array.
+        before: checksum of the preceding data, to continue it.
 
     Returns:
         32 bits.
@@ -60,26 +60,26 @@ def crc32c(data: Any, before: int = 0) -> int:
 
 
 def mask(checksum: int) -> int:
-    """A checksum as it is stored: one over data that hold checksums would be weak.
+    """Return a checksum in its stored form: a checksum over data that contain plain checksums would be weak.
 
     Args:
-        checksum: what `crc32c` returns.
+        checksum: result of `crc32c`.
     """
     return ((checksum >> 15 | checksum << 17) + _MASK_DELTA) & _ALL
 
 
 def unmask(stored: int) -> int:
-    """The checksum that is stored as a number.
+    """Return the checksum of a stored number.
 
     Args:
-        stored: what `mask` returned.
+        stored: result of `mask`.
     """
     rotated = (stored - _MASK_DELTA) & _ALL
     return (rotated >> 17 | rotated << 15) & _ALL
 
 
 def _of_bytes(octets: Any, state: int) -> int:
-    """The state after some bytes, one after the other."""
+    """Return the state after some bytes, processed one by one."""
     table = _byte_list()
     for octet in octets if isinstance(octets, bytes) else octets.tolist():
         state = table[(state ^ octet) & 0xFF] ^ (state >> 8)
@@ -87,7 +87,7 @@ def _of_bytes(octets: Any, state: int) -> int:
 
 
 def _of_lanes(octets: Any, state: int) -> int:
-    """The state after some bytes, at least four."""
+    """Return the state after some bytes, at least four, processed in lanes."""
     level = min(max(len(octets).bit_length() // 2, 5), _MAX_LANE)
     lane = 1 << level
     count = -(-len(octets) // lane)
@@ -110,7 +110,7 @@ def _of_lanes(octets: Any, state: int) -> int:
 
 @functools.cache
 def _byte_tables() -> Any:
-    """What a byte makes of the state, and what it makes when one, two and three more bytes follow, [4, 256]."""
+    """Return the effect of a byte on the state, followed by 0 to 3 more bytes, [4, 256]."""
     values: Any = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         values = (values >> 1) ^ np.where(values & 1, np.uint32(_POLYNOMIAL), np.uint32(0))
@@ -122,27 +122,27 @@ def _byte_tables() -> Any:
 
 @functools.cache
 def _byte_list() -> list[int]:
-    """The first of those tables, for a loop."""
+    """Return the first of these tables as a list."""
     return _byte_tables()[0].tolist()
 
 
 @functools.cache
 def _word_tables() -> tuple[Any, Any]:
-    """What four bytes make of the state: by the lower and the upper half, [65536] each."""
+    """Return the effect of four bytes on the state, by lower and upper half, [65536] each."""
     last, third, second, first = _byte_tables()
     values = np.arange(1 << 16)
     return first[values & 0xFF] ^ second[values >> 8], third[values & 0xFF] ^ last[values >> 8]
 
 
 def _moved(states: Any, level: int) -> Any:
-    """States after ``2 ** level`` zeros."""
+    """Return the states after ``2 ** level`` zeros."""
     first, second, third, last = _moves(level)
     return first[states & 0xFF] ^ second[states >> 8 & 0xFF] ^ third[states >> 16 & 0xFF] ^ last[states >> 24]
 
 
 @functools.cache
 def _moves(level: int) -> Any:
-    """What ``2 ** level`` zeros, four or more, make of each byte of the state, [4, 256]."""
+    """Return the effect of ``2 ** level`` zeros, at least four, on each byte of the state, [4, 256]."""
     values = np.arange(256, dtype=np.uint32)
     states = np.stack([values << np.uint32(8 * place) for place in range(4)])
     if level > 2:

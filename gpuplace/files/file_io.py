@@ -1,4 +1,4 @@
-"""``tensorflow.python.lib.io.file_io``: files by functions, as programs that run in a cluster call them.
+"""``tensorflow.python.lib.io.file_io``: file functions, as used by programs that run in a cluster.
 
 Source: tensorflow/python/lib/io/file_io.py, release 1.15 (names, arguments).
 """
@@ -44,44 +44,44 @@ __all__ = [
 
 
 def read_file_to_string(filename: Path, binary_mode: bool = False) -> Any:
-    """What is in a file.
+    """Return the content of a file.
 
     Args:
         filename: the file.
-        binary_mode: whether as bytes; else as text.
+        binary_mode: whether to return bytes instead of text.
 
     Raises:
-        NotFoundError: it does not exist.
+        NotFoundError: the file or folder does not exist.
     """
     content = read_bytes(filename)
     return content if binary_mode else content.decode()
 
 
 def write_string_to_file(filename: Path, file_content: str | bytes) -> None:
-    """Writes a file, in the place of one that is there.
+    """Write a file; an existing file is replaced.
 
     Args:
         filename: the file.
-        file_content: what it holds.
+        file_content: content.
 
     Raises:
-        NotFoundError: its folder does not exist.
+        NotFoundError: the folder does not exist.
     """
     with FileIO(filename, "w") as file:
         file.write(file_content)
 
 
 def atomic_write_string_to_file(filename: Path, contents: str | bytes, overwrite: bool = True) -> None:
-    """Writes a file that others see whole or not at all.
+    """Write a file atomically.
 
     Args:
         filename: the file.
-        contents: what it holds.
-        overwrite: whether one that is there may be replaced.
+        contents: content.
+        overwrite: whether an existing file is replaced.
 
     Raises:
-        AlreadyExistsError: it is there, and may not be replaced.
-        NotFoundError: its folder does not exist.
+        AlreadyExistsError: the file exists and `overwrite` is False.
+        NotFoundError: the folder does not exist.
     """
     file_system.check_free(filename, overwrite)
     with with_op_errors(filename):
@@ -89,7 +89,7 @@ def atomic_write_string_to_file(filename: Path, contents: str | bytes, overwrite
 
 
 def get_matching_files(filename: Path | Iterable[Path]) -> list[str]:
-    """The files that match a pattern, or several.
+    """Return the files that match one or several patterns.
 
     Args:
         filename: patterns with ``*``, ``?`` and ``[...]``.
@@ -98,78 +98,78 @@ def get_matching_files(filename: Path | Iterable[Path]) -> list[str]:
 
 
 def copy(oldpath: Path, newpath: Path, overwrite: bool = False) -> None:
-    """Copies a file.
+    """Copy a file.
 
     Args:
         oldpath: the file.
-        newpath: where to.
-        overwrite: whether a file that is there may be replaced.
+        newpath: target path.
+        overwrite: whether an existing file is replaced.
 
     Raises:
-        AlreadyExistsError: there is one, and it may not be replaced.
+        AlreadyExistsError: the target exists and `overwrite` is False.
         NotFoundError: the file does not exist.
     """
     file_system.copy(oldpath, newpath, overwrite)
 
 
 def rename(oldname: Path, newname: Path, overwrite: bool = False) -> None:
-    """Moves a file.
+    """Move a file.
 
     Args:
         oldname: the file.
-        newname: where to.
-        overwrite: whether a file that is there may be replaced.
+        newname: target path.
+        overwrite: whether an existing file is replaced.
 
     Raises:
-        AlreadyExistsError: there is one, and it may not be replaced.
+        AlreadyExistsError: the target exists and `overwrite` is False.
         NotFoundError: the file does not exist.
     """
     file_system.rename(oldname, newname, overwrite)
 
 
 def list_directory(dirname: Path) -> list[str]:
-    """The names of what is in a folder.
+    """Return the names in a folder.
 
     Args:
         dirname: the folder.
 
     Raises:
-        NotFoundError: it does not exist.
+        NotFoundError: the file or folder does not exist.
     """
     return file_system.listdir(dirname)
 
 
 def stat(filename: Path) -> FileStatistics:
-    """Size and time of a file.
+    """Return size and modification time of a file.
 
     Args:
         filename: the file.
 
     Raises:
-        NotFoundError: it does not exist.
+        NotFoundError: the file or folder does not exist.
     """
     return file_system.stat(filename)
 
 
 def walk(top: Path, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """A folder and those below it, each with the names of its folders and files.
+    """Iterate over a folder and its subfolders, each with the names of its folders and files.
 
     Args:
         top: the folder.
-        in_order: whether a folder comes before those below it.
+        in_order: whether a folder comes before its subfolders.
     """
     return file_system.walk(top, in_order)
 
 
 def file_crc32(filename: Path, block_size: int = 1 << 24) -> str:
-    """The CRC-32 of a file's bytes, as a hexadecimal number.
+    """Return the CRC-32 of a file's content as a hexadecimal number.
 
     Args:
-        filename: its path.
-        block_size: how many bytes are read at a time.
+        filename: path of the file.
+        block_size: number of bytes per read.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
     """
     crc = 0
     with FileIO(filename, "rb") as file:
@@ -179,16 +179,16 @@ def file_crc32(filename: Path, block_size: int = 1 << 24) -> str:
 
 
 def filecmp(filename_a: Path, filename_b: Path) -> bool:
-    """Whether two files hold the same.
+    """Return whether two files have the same content.
 
     Args:
-        filename_a: the path of one.
-        filename_b: that of the other.
+        filename_a: path of a file.
+        filename_b: path of the other file.
 
     Raises:
-        NotFoundError: one is not there.
+        NotFoundError: a file does not exist.
     """
-    with FileIO(filename_a, "rb") as one, FileIO(filename_b, "rb") as other:
-        if one.size() != other.size():
+    with FileIO(filename_a, "rb") as first, FileIO(filename_b, "rb") as second:
+        if first.size() != second.size():
             return False
     return file_crc32(filename_a) == file_crc32(filename_b)

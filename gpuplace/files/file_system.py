@@ -34,7 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 Path: TypeAlias = str | bytes | os.PathLike[str]
-"""What names a file."""
+"""Path of a file."""
 
 _CLASSES: dict[int | None, Any] = {
     errno.ENOENT: NotFoundError,
@@ -54,17 +54,17 @@ _CLASSES: dict[int | None, Any] = {
     errno.ENFILE: ResourceExhaustedError,
     errno.EAGAIN: UnavailableError,
 }
-"""Number of a system error to TensorFlow's class."""
+"""System error number -> TensorFlow's error class."""
 _HINTS: dict[Any, str] = {
     NotFoundError: "check the path",
-    PermissionDeniedError: "check the path, and who may read and write there",
+    PermissionDeniedError: "check the path and its permissions",
 }
 _MAX_SHOWN = 300
-"""Characters of a path in an error."""
+"""Maximum length of a path in an error, in characters."""
 
 
 def text_of(path: Path) -> str:
-    """A path as text, without the ``file://`` of a URI.
+    """Return a path as text without the ``file://`` of a URI.
 
     >>> text_of("file:///tmp/model")
     '/tmp/model'
@@ -73,41 +73,41 @@ def text_of(path: Path) -> str:
         path: text, bytes or a path object.
 
     Raises:
-        TypeError: it is none of them.
+        TypeError: the path has another type.
     """
     return os.fsdecode(path).removeprefix("file://")
 
 
 def op_error(error: OSError, path: Path) -> OpError:
-    """TensorFlow's error for one of the system.
+    """Return TensorFlow's error for a system error.
 
     Args:
-        error: the system's.
-        path: of the file that it is about, where it does not say.
+        error: system error.
+        path: file to report if the error does not name one.
     """
     name = error.filename if isinstance(error.filename, str) else text_of(path)
     return _error_of(_CLASSES.get(error.errno, UnknownError), name, error.strerror or str(error))
 
 
 def _error_of(cls: Any, name: str, sentence: str) -> OpError:
-    found: OpError = cls.of(f"{name[:_MAX_SHOWN]}; {sentence}", hint=_HINTS.get(cls))
-    return found
+    error: OpError = cls.of(f"{name[:_MAX_SHOWN]}; {sentence}", hint=_HINTS.get(cls))
+    return error
 
 
 @contextlib.contextmanager
 def with_op_errors(path: Path) -> Iterator[None]:
-    """A block whose system errors become TensorFlow's.
+    """Convert system errors of a block to TensorFlow's.
 
     Args:
-        path: of the file that it works on.
+        path: file that the block works on.
 
     Raises:
-        OpError: instead of an OSError; NotFoundError for a name that no file can have.
+        OpError: instead of an OSError; NotFoundError for an impossible file name.
     """
     try:
         yield
     except OSError as error:
-        raise_of_signal_handler(error)  # a TimeoutError, such as programs raise when an alarm goes off
+        raise_of_signal_handler(error)  # for example a program's TimeoutError in an alarm handler
         raise op_error(error, path) from None
     except ValueError as error:
         if not isinstance(error, UnicodeEncodeError) and "null" not in str(error):
@@ -116,84 +116,84 @@ def with_op_errors(path: Path) -> Iterator[None]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Returns all of a file.
+    """Return the content of a file.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        OpError: it cannot be read.
+        OpError: reading fails.
     """
     with with_op_errors(path), open(text_of(path), "rb") as file:
         return file.read()
 
 
 def exists(path: Path) -> bool:
-    """Returns whether there is a file or folder.
+    """Return whether a file or folder exists.
 
     Args:
-        path: of it.
+        path: path to check.
     """
     return os.path.exists(text_of(path))
 
 
 def isdir(path: Path) -> bool:
-    """Returns whether there is a folder.
+    """Return whether a folder exists.
 
     Args:
-        path: of it.
+        path: path to check.
     """
     return os.path.isdir(text_of(path))
 
 
 def matching_paths(pattern: Path) -> list[str]:
-    """The paths that match a pattern, sorted; a star does not match a slash.
+    """Return the sorted paths that match a pattern; a star does not match a slash.
 
     Args:
-        pattern: a path with ``*``, ``?`` and ``[...]`` in it.
+        pattern: a path with wildcards ``*``, ``?`` and ``[...]``.
     """
     text = text_of(pattern)
     parts = text.split("/")
-    found = [""]
+    paths = [""]
     for number, part in enumerate(parts):
         if not any(sign in part for sign in "*?[\\"):
-            found = [folder + part if not number else f"{folder}/{part}" for folder in found]
+            paths = [folder + part if not number else f"{folder}/{part}" for folder in paths]
             continue
-        found = [
+        paths = [
             (f"{folder}/{name}" if number else name)
-            for folder in found
+            for folder in paths
             for name in _names_in((folder or "/") if number else ".")
             if fnmatch.fnmatchcase(name, part)
         ]
     relative = len(parts) == 1 and bool(text)
-    return sorted((f"./{path}" if relative else path) for path in found if path and os.path.lexists(path))
+    return sorted((f"./{path}" if relative else path) for path in paths if path and os.path.lexists(path))
 
 
 def _names_in(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
-    except (OSError, ValueError):  # no file can have the name
+    except (OSError, ValueError):  # an impossible file name
         return []
 
 
 def glob(pattern: Path | Iterable[Path]) -> list[str]:
-    """Returns the paths that match a pattern.
+    """Return the paths that match a pattern.
 
     Args:
-        pattern: a path with ``*``, ``?`` and ``[...]`` in it, or a list of them.
+        pattern: a path with wildcards ``*``, ``?`` and ``[...]``, or a list of them.
     """
     patterns: Any = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else pattern
     return [path for one in patterns for path in matching_paths(one)]
 
 
 def listdir(path: Path) -> list[str]:
-    """Returns the names in a folder, in no order.
+    """Return the names in a folder, in no order.
 
     Args:
-        path: of the folder.
+        path: path of the folder.
 
     Raises:
-        NotFoundError: there is no such folder.
+        NotFoundError: the folder does not exist.
     """
     if not isdir(path):
         raise NotFoundError.of(f"Could not find directory {text_of(path)}")
@@ -202,26 +202,26 @@ def listdir(path: Path) -> list[str]:
 
 
 def mkdir(path: Path) -> None:
-    """Makes a folder, if there is none.
+    """Create a folder if it does not exist.
 
     Args:
-        path: of the folder.
+        path: path of the folder.
 
     Raises:
-        NotFoundError: the folder around it does not exist.
+        NotFoundError: the parent folder does not exist.
     """
     with with_op_errors(path), contextlib.suppress(FileExistsError):
         os.mkdir(text_of(path))
 
 
 def makedirs(path: Path) -> None:
-    """Makes a folder and those around it, where they are missing.
+    """Create a folder and its missing parents.
 
     Args:
-        path: of the folder.
+        path: path of the folder.
 
     Raises:
-        FailedPreconditionError: there is a file of that name.
+        FailedPreconditionError: a file with this name exists.
     """
     with with_op_errors(path):
         try:
@@ -231,48 +231,48 @@ def makedirs(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Deletes a file.
+    """Delete a file.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        NotFoundError: there is none.
-        FailedPreconditionError: it is a folder.
+        NotFoundError: it does not exist.
+        FailedPreconditionError: the path is a folder.
     """
     with with_op_errors(path):
         os.remove(text_of(path))
 
 
 def rmtree(path: Path) -> None:
-    """Deletes a folder with everything in it.
+    """Delete a folder with its content.
 
     Args:
-        path: of the folder.
+        path: path of the folder.
 
     Raises:
-        NotFoundError: there is none.
-        FailedPreconditionError: it is a file.
+        NotFoundError: it does not exist.
+        FailedPreconditionError: the path is a file.
     """
     if not exists(path):
         raise NotFoundError.of(f"{text_of(path)} not found")
     with with_op_errors(path):
-        import shutil  # loaded when it is first needed
+        import shutil  # imported on first use
 
         shutil.rmtree(text_of(path))
 
 
 def rename(src: Path, dst: Path, overwrite: bool = False) -> None:
-    """Gives a file or folder another name.
+    """Rename a file or folder.
 
     Args:
-        src: its path.
-        dst: its new path.
-        overwrite: whether a file there is replaced.
+        src: present path.
+        dst: new path.
+        overwrite: whether an existing file is replaced.
 
     Raises:
-        NotFoundError: there is no such file.
-        AlreadyExistsError: there is a file of the new name, and it is not to be replaced.
+        NotFoundError: the file does not exist.
+        AlreadyExistsError: the target exists and `overwrite` is False.
     """
     check_free(dst, overwrite)
     with with_op_errors(src):
@@ -280,21 +280,21 @@ def rename(src: Path, dst: Path, overwrite: bool = False) -> None:
 
 
 def copy(src: Path, dst: Path, overwrite: bool = False) -> None:
-    """Copies a file.
+    """Copy a file.
 
     Args:
-        src: its path.
-        dst: the copy's path.
-        overwrite: whether a file there is replaced.
+        src: present path.
+        dst: path of the copy.
+        overwrite: whether an existing file is replaced.
 
     Raises:
-        NotFoundError: there is no such file.
-        AlreadyExistsError: there is a file at the copy's path, and it is not to be replaced.
+        NotFoundError: the file does not exist.
+        AlreadyExistsError: the target exists and `overwrite` is False.
     """
     check_free(dst, overwrite)
     with with_op_errors(src), open(text_of(src), "rb") as source:
         with with_op_errors(dst), growing_file(text_of(dst)) as target:
-            import shutil  # loaded when it is first needed
+            import shutil  # imported on first use
 
             shutil.copyfileobj(source, target)
 
@@ -302,48 +302,48 @@ def copy(src: Path, dst: Path, overwrite: bool = False) -> None:
 def check_free(path: Path, overwrite: bool) -> None:
     if not overwrite and exists(path):
         raise AlreadyExistsError.of(
-            "file already exists", facts={"file": text_of(path)}, hint="overwrite=True"
+            "file already exists", facts={"file": text_of(path)}, hint="pass overwrite=True"
         )
 
 
 @dataclass(frozen=True)
 class FileStatistics:
-    """What is known of a file."""
+    """Status of a file."""
 
     length: int
-    """Its size in bytes."""
+    """Size in bytes."""
     mtime_nsec: int
-    """When it was last written, in nanoseconds since 1970."""
+    """Modification time in nanoseconds since 1970."""
     is_directory: bool
     """Whether it is a folder."""
 
 
 def stat(path: Path) -> FileStatistics:
-    """Returns what is known of a file.
+    """Return the status of a file.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: it does not exist.
     """
     with with_op_errors(path):
-        found = os.stat(text_of(path))
-    return FileStatistics(found.st_size, found.st_mtime_ns, isdir(path))
+        status = os.stat(text_of(path))
+    return FileStatistics(status.st_size, status.st_mtime_ns, isdir(path))
 
 
 def walk(
     top: Path, topdown: bool = True, onerror: Callable[[OpError], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Gives all folders in a folder, itself included.
+    """Iterate over a folder and its subfolders.
 
     Args:
         top: path of the folder.
-        topdown: whether a folder comes before those in it.
-        onerror: called with the error for a folder that cannot be read; None: there is nothing in it.
+        topdown: whether a folder comes before its subfolders.
+        onerror: called with the error of an unreadable folder; None: such folders count as empty.
 
     Returns:
-        An iterator of paths of folders, each with the names of the folders and of the files in it.
+        An iterator of (folder path, names of subfolders, names of files).
     """
     folder = text_of(top)
     try:

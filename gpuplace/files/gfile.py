@@ -20,14 +20,14 @@ _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
 
 class GFile:
-    """A file to read or write, whose errors are TensorFlow's.
+    """A file whose errors are TensorFlow's; it is opened on first use.
 
     Args:
-        name: its path.
-        mode: ``r``, ``w``, ``a``, ``r+``, ``w+`` or ``a+``, and ``b`` for bytes instead of text in UTF-8.
+        name: path of the file.
+        mode: ``r``, ``w``, ``a``, ``r+``, ``w+`` or ``a+``, with ``b`` for bytes instead of UTF-8 text.
 
     Raises:
-        InvalidArgumentError: another mode.
+        InvalidArgumentError: the mode is invalid.
     """
 
     def __init__(self, name: Path, mode: str = "r") -> None:
@@ -42,16 +42,16 @@ class GFile:
 
     @property
     def name(self) -> Path:
-        """The path, as it was given."""
+        """The path as passed by the caller."""
         return self._name
 
     @property
     def mode(self) -> str:
-        """The mode, as it was given."""
+        """The mode as passed by the caller."""
         return self._mode
 
     def _to_write(self) -> Any:
-        """The file, opened to be written if it is not yet; what was in it is gone, but for modes ``a``."""
+        """Return the file for writing, opened if necessary; existing content is lost except in modes ``a``."""
         if self._plain == "r":
             raise PermissionDeniedError.of("File isn't open for writing")
         if self._writer is None:
@@ -60,7 +60,7 @@ class GFile:
         return self._writer
 
     def _to_read(self) -> Any:
-        """The file, opened to be read from its beginning if it is not yet; what was written is there after a flush."""
+        """Return the file for reading, opened at its start if necessary; a flush makes written data visible."""
         if self._plain in ("w", "a"):
             raise PermissionDeniedError.of("File isn't open for reading")
         if self._reader is None:
@@ -72,23 +72,23 @@ class GFile:
         return data if self._binary else data.decode("utf-8")
 
     def size(self) -> int:
-        """The size of the file in bytes.
+        """Return the size of the file in bytes.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the file does not exist.
         """
         with with_op_errors(self._name):
             return os.stat(text_of(self._name)).st_size
 
     def write(self, file_content: str | bytes) -> None:
-        """Writes text or bytes.
+        """Write text or bytes.
 
         Args:
-            file_content: what to write.
+            file_content: content to write.
 
         Raises:
-            PermissionDeniedError: the file is open to be read.
-            OpError: it cannot be written.
+            PermissionDeniedError: the file is open for reading.
+            OpError: writing fails.
         """
         file = self._to_write()
         data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
@@ -96,31 +96,31 @@ class GFile:
             file.write(data)
 
     def read(self, n: int = -1) -> Any:
-        """Returns what comes next in the file.
+        """Return the next part of the file.
 
         Args:
-            n: how many bytes at most; -1: all.
+            n: maximum number of bytes; -1: all.
 
         Raises:
-            PermissionDeniedError: the file is open to be written.
-            OpError: it cannot be read.
+            PermissionDeniedError: the file is open for writing.
+            OpError: reading fails.
         """
         file = self._to_read()
         with with_op_errors(self._name):
             return self._given(file.read(n))
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Goes to another place in the file.
+        """Change the position in the file.
 
         Args:
-            offset: how many bytes from there.
-            whence: 0: the beginning; 1: where it is now; 2: the end.
-            position: an old name of ``offset``, deprecated.
+            offset: offset in bytes.
+            whence: reference point of the offset: 0: the start; 1: the current position; 2: the end.
+            position: deprecated name of ``offset``.
 
         Raises:
             TypeError: neither is given.
-            InvalidArgumentError: another ``whence``.
-            OutOfRangeError: that is beyond the file.
+            InvalidArgumentError: ``whence`` is invalid.
+            OutOfRangeError: the position is beyond the end of the file.
         """
         file = self._to_read()
         if offset is None and position is None:
@@ -138,33 +138,33 @@ class GFile:
             file.seek(max(start + offset, 0))
 
     def readline(self) -> Any:
-        """Returns the next line with its end; nothing at the end of the file."""
+        """Return the next line including its line end; empty at the end of the file."""
         file = self._to_read()
         with with_op_errors(self._name):
             return self._given(file.readline())
 
     def readlines(self) -> list[Any]:
-        """Returns the lines that are left."""
+        """Return the remaining lines."""
         return list(self)
 
     def tell(self) -> int:
-        """Where in the file it is, in bytes."""
+        """Return the position in the file in bytes."""
         file = self._to_write() if self._plain in ("w", "a") else self._to_read()
         with with_op_errors(self._name):
             return int(file.tell())
 
     def seekable(self) -> bool:
-        """That it is possible to go to other places: True."""
+        """Return True."""
         return True
 
     def flush(self) -> None:
-        """Writes what is buffered, for others to see."""
+        """Write buffered data so that other processes see them."""
         if self._writer is not None:
             with with_op_errors(self._name):
                 self._writer.flush()
 
     def close(self) -> None:
-        """Closes the file; it is opened again when it is used again."""
+        """Close the file; it is reopened on the next use."""
         files = [file for file in (self._reader, self._writer) if file is not None]
         self._reader = self._writer = None
         for file in files:
@@ -197,9 +197,9 @@ class GFile:
 
 
 class FastGFile(GFile):
-    """Another name of ``GFile``, deprecated.
+    """Deprecated alias of ``GFile``.
 
     Args:
-        name: its path.
-        mode: as of ``GFile``.
+        name: path of the file.
+        mode: as for ``GFile``.
     """

@@ -1,4 +1,4 @@
-"""``tf.gfile``: the functions of ``file_system`` by the names of TensorFlow 1, with its names of arguments.
+"""``tf.gfile``: the functions of ``file_system`` with TensorFlow 1's function and argument names.
 
 Source: tensorflow/python/lib/io/file_io.py, release 1.15.
 """
@@ -17,116 +17,116 @@ __all__ = [
 
 
 def Exists(filename: Path) -> bool:  # noqa: N802 - TensorFlow's name
-    """Returns whether there is a file or folder.
+    """Return whether a file or folder exists.
 
     Args:
-        filename: its path.
+        filename: path of the file.
     """
     return file_system.exists(filename)
 
 
 def Glob(filename: Path | Iterable[Path]) -> list[str]:  # noqa: N802 - TensorFlow's name
-    """Returns the paths that match a pattern.
+    """Return the paths that match a pattern.
 
     Args:
-        filename: a path with ``*``, ``?`` and ``[...]`` in it, or a list of them.
+        filename: a path with wildcards ``*``, ``?`` and ``[...]``, or a list of them.
     """
     return file_system.glob(filename)
 
 
 def IsDirectory(dirname: Path) -> bool:  # noqa: N802 - TensorFlow's name
-    """Returns whether there is a folder.
+    """Return whether a folder exists.
 
     Args:
-        dirname: its path.
+        dirname: path of the folder.
     """
     return file_system.isdir(dirname)
 
 
 def ListDirectory(dirname: Path) -> list[str]:  # noqa: N802 - TensorFlow's name
-    """Returns the names in a folder, in no order; NotFoundError if there is no such folder.
+    """Return the names in a folder, in no order; NotFoundError if it does not exist.
 
     Args:
-        dirname: its path.
+        dirname: path of the folder.
     """
     return file_system.listdir(dirname)
 
 
 def MakeDirs(dirname: Path) -> None:  # noqa: N802 - TensorFlow's name
-    """Makes a folder and those around it, where they are missing.
+    """Create a folder and its missing parents.
 
     Args:
-        dirname: its path.
+        dirname: path of the folder.
     """
     file_system.makedirs(dirname)
 
 
 def MkDir(dirname: Path) -> None:  # noqa: N802 - TensorFlow's name
-    """Makes a folder, if there is none; NotFoundError if the folder around it is missing.
+    """Create a folder if it does not exist; NotFoundError if the parent folder does not exist.
 
     Args:
-        dirname: its path.
+        dirname: path of the folder.
     """
     file_system.mkdir(dirname)
 
 
 def Remove(filename: Path) -> None:  # noqa: N802 - TensorFlow's name
-    """Deletes a file; NotFoundError if there is none.
+    """Delete a file; NotFoundError if it does not exist.
 
     Args:
-        filename: its path.
+        filename: path of the file.
     """
     file_system.remove(filename)
 
 
 def DeleteRecursively(dirname: Path) -> None:  # noqa: N802 - TensorFlow's name
-    """Deletes a folder with everything in it; NotFoundError if there is none.
+    """Delete a folder with its content; NotFoundError if it does not exist.
 
     Args:
-        dirname: its path.
+        dirname: path of the folder.
     """
     file_system.rmtree(dirname)
 
 
 def Stat(filename: Path) -> file_system.FileStatistics:  # noqa: N802 - TensorFlow's name
-    """Returns what is known of a file; NotFoundError if there is none.
+    """Return the status of a file; NotFoundError if it does not exist.
 
     Args:
-        filename: its path.
+        filename: path of the file.
     """
     return file_system.stat(filename)
 
 
 def Rename(oldname: Path, newname: Path, overwrite: bool = False) -> None:  # noqa: N802
-    """Gives a file or folder another name; NotFoundError if there is none.
+    """Rename a file or folder; NotFoundError if it does not exist.
 
     Args:
-        oldname: its path.
-        newname: its new path.
-        overwrite: whether a file there is replaced; else that is an AlreadyExistsError.
+        oldname: present path.
+        newname: new path.
+        overwrite: whether an existing file is replaced; otherwise AlreadyExistsError is raised.
     """
     file_system.rename(oldname, newname, overwrite)
 
 
 def Copy(oldpath: Path, newpath: Path, overwrite: bool = False) -> None:  # noqa: N802
-    """Copies a file; NotFoundError if there is none.
+    """Copy a file; NotFoundError if it does not exist.
 
     Args:
-        oldpath: its path.
-        newpath: the copy's path.
-        overwrite: whether a file there is replaced; else that is an AlreadyExistsError.
+        oldpath: path of the file.
+        newpath: path of the copy.
+        overwrite: whether an existing file is replaced; otherwise AlreadyExistsError is raised.
     """
     file_system.copy(oldpath, newpath, overwrite)
 
 
 def Walk(top: Path, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:  # noqa: N802
-    """Gives all folders in a folder, itself included.
+    """Iterate over a folder and its subfolders.
 
     Args:
         top: path of the folder.
-        in_order: whether a folder comes before those in it.
+        in_order: whether a folder comes before its subfolders.
 
     Returns:
-        An iterator of paths of folders, each with the names of the folders and of the files in it.
+        An iterator of (folder path, names of subfolders, names of files).
     """
     return file_system.walk(top, in_order)

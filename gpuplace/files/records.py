@@ -1,8 +1,8 @@
-"""Files of records, plain or compressed: TFRecord, lines of text, records of one length.
+"""Record files, plain or compressed: TFRecord, lines of text, CSV, fixed-length records.
 
-Files are read in pieces, never as a whole: what a thread holds of a file for a moment may stay with the process.
+Files are read in pieces rather than as a whole, which keeps the process's memory small.
 
-A TFRecord file is a row of records::
+A TFRecord file is a sequence of records::
 
     length      8 bytes, little-endian
     its CRC     4 bytes, masked CRC-32C
@@ -37,7 +37,7 @@ from gpuplace.writing import growing_file
 __all__ = ["FixedLengthReader", "LineReader", "RecordReader", "RecordWriter", "compressor", "read_records"]
 
 _WINDOWS = {"GZIP": 31, "ZLIB": 15}
-"""Size of zlib's window, by which it also tells its formats apart."""
+"""zlib's window size, which also selects the format."""
 _PIECE = 1 << 18
 _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
@@ -46,14 +46,14 @@ _CHECKSUM = struct.Struct("<I")
 def compressor(
     kind: str, level: int = -1, memory: int = 9, strategy: int = 0, window: int | None = None
 ) -> Any:
-    """What compresses to one of the formats, or None for files that are not compressed.
+    """Return a compressor for a format, or None for uncompressed files.
 
     Args:
         kind: ``""``, ``"GZIP"`` or ``"ZLIB"``.
-        level: how hard it tries, 0 to 9; -1: as zlib finds right.
-        memory: how much memory it takes, 1 to 9.
-        strategy: zlib's number of a strategy.
-        window: zlib's size of the window; None: that of the format.
+        level: compression level, 0 to 9; -1: zlib's default.
+        memory: memory level, 1 to 9.
+        strategy: number of zlib's strategy.
+        window: zlib's window size; None: that of the format.
     """
     if not kind:
         return None
@@ -87,9 +87,9 @@ class _Unpacked:
                 return b"".join(parts)
 
     def _unpack(self) -> bool:
-        """Unpacks the next piece, which may be empty; False at the end of the file."""
+        """Decompress the next piece, which may be empty; return False at the end of the file."""
         packed = self._object.unconsumed_tail or self._object.unused_data or self._file.read(_PIECE)
-        if self._object.eof:  # one stream after the other
+        if self._object.eof:  # a file may contain several streams
             self._object = self._zlib.decompressobj(self._window)
         try:
             self._ready, self._at = self._object.decompress(packed, _PIECE), 0
@@ -104,7 +104,7 @@ class _Unpacked:
 
 
 def _unpacked(path: Path, kind: str) -> Any:
-    """A file to be read from its beginning: ``read(count)`` and ``close()``."""
+    """Open a file for reading: ``read(count)`` and ``close()``."""
     if kind and kind not in _WINDOWS:
         raise InvalidArgumentError.of(
             "Unsupported compression_type.", facts={"found": kind, "allowed": "'', 'GZIP', 'ZLIB'"}
@@ -118,11 +118,11 @@ class RecordWriter:
     """Writes records to a new file.
 
     Args:
-        path: of the file.
-        packer: what compresses, see ``compressor``; None: nothing does.
+        path: path of the file.
+        packer: compressor, see ``compressor``; None: no compression.
 
     Raises:
-        OpError: it cannot be made.
+        OpError: the file cannot be created.
     """
 
     def __init__(self, path: Path, packer: Any = None) -> None:
@@ -132,14 +132,14 @@ class RecordWriter:
             self._file: Any = growing_file(text_of(path))
 
     def write(self, record: bytes) -> None:
-        """Adds a record.
+        """Append a record.
 
         Args:
-            record: its bytes.
+            record: content of the record.
 
         Raises:
             FailedPreconditionError: the file is closed.
-            OpError: it cannot be written.
+            OpError: writing fails.
         """
         if self._file is None:
             raise FailedPreconditionError.of("Writer not initialized or previously closed")
@@ -160,7 +160,7 @@ class RecordWriter:
             self._file.write(data if self._packer is None else self._packer.compress(data))
 
     def flush(self) -> None:
-        """Writes what is buffered, for others to see.
+        """Write buffered data so that other processes see them.
 
         Raises:
             FailedPreconditionError: the file is closed.
@@ -175,7 +175,7 @@ class RecordWriter:
             self._file.flush()
 
     def close(self) -> None:
-        """Writes what is left and closes the file."""
+        """Write buffered data and close the file."""
         if self._file is None:
             return
         file, self._file = self._file, None
@@ -199,26 +199,26 @@ class RecordReader:
     """Reads the records of a file one by one.
 
     Args:
-        path: of the file.
-        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
-        data: what is in it, if it has been read; it is not opened then.
+        path: path of the file.
+        kind: compression, ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        data: content of the file if already read; the file is then not opened.
 
     Raises:
-        OpError: it cannot be opened.
+        OpError: the file cannot be opened.
     """
 
     def __init__(self, path: Path, kind: str = "", data: bytes | None = None) -> None:
         self._path = path
         self._file = _unpacked(path, kind) if data is None else io.BytesIO(data)
         self.offset = 0
-        """Where the next record begins, in what is not compressed."""
+        """Offset of the next record in the uncompressed data."""
 
     def next(self) -> bytes | None:
-        """The next record; None when there is none, or when the file ends within its length.
+        """Return the next record; None at the end of the file or if the file ends within the record's length.
 
         Raises:
-            DataLossError: the file is damaged, or ends within a record's data.
-            OpError: it cannot be read.
+            DataLossError: the file is corrupt or ends within a record's data.
+            OpError: reading fails.
         """
         with with_op_errors(self._path):
             return self._next()
@@ -243,25 +243,25 @@ class RecordReader:
         return {"file": text_of(self._path)}
 
     def _damaged(self, offset: int) -> DataLossError:
-        hint = "if the file is compressed, say so: TFRecordOptions(TFRecordCompressionType.GZIP)"
+        hint = "if the file is compressed, pass TFRecordOptions(TFRecordCompressionType.GZIP)"
         return DataLossError.of(
             f"corrupted record at {offset}", facts=self._facts(), hint=hint if not offset else None
         )
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
 
 def read_records(path: Path, kind: str = "") -> Iterator[bytes]:
-    """Gives the records of a file.
+    """Iterate over the records of a file.
 
     Args:
-        path: of the file.
-        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        path: path of the file.
+        kind: compression, ``""``, ``"GZIP"`` or ``"ZLIB"``.
 
     Raises:
-        OpError: it cannot be read, or is damaged.
+        OpError: the file cannot be read or is corrupt.
     """
     reader = RecordReader(path, kind)
     try:
@@ -272,14 +272,14 @@ def read_records(path: Path, kind: str = "") -> Iterator[bytes]:
 
 
 class LineReader:
-    """Reads the lines of a file one by one, without their ends.
+    """Reads the lines of a file one by one, without line ends.
 
     Args:
-        path: of the file.
-        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        path: path of the file.
+        kind: compression, ``""``, ``"GZIP"`` or ``"ZLIB"``.
 
     Raises:
-        OpError: it cannot be opened.
+        OpError: the file cannot be opened.
     """
 
     def __init__(self, path: Path, kind: str = "") -> None:
@@ -287,13 +287,13 @@ class LineReader:
         self._file = _unpacked(path, kind)
         self._lines: Iterator[bytes] = iter(())
         self._begun: list[bytes] = []
-        """Parts of a line whose end is not read yet."""
+        """Parts of a line whose end has not been read yet."""
 
     def next(self) -> bytes | None:
-        """The next line, from which carriage returns are left out wherever they are; None when there is none.
+        """Return the next line without any carriage returns; None at the end of the file.
 
         Raises:
-            OpError: the file cannot be read, or is damaged.
+            OpError: the file cannot be read or is corrupt.
         """
         while (line := next(self._lines, None)) is None:
             with with_op_errors(self._path):
@@ -310,21 +310,21 @@ class LineReader:
         return line.replace(b"\r", b"")
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
 
 class CsvReader:
-    """Reads the records of a CSV file one by one: lines, which go on where a value in quotation marks has their ends.
+    """Reads the records of a CSV file one by one; a quoted value may contain line ends.
 
     Args:
-        path: of the file.
-        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
-        delimiter: what stands between values, one byte.
-        quotes: whether quotation marks are read.
+        path: path of the file.
+        kind: compression, ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        delimiter: delimiter of the values, one byte.
+        quotes: whether quotation marks are interpreted.
 
     Raises:
-        OpError: it cannot be opened.
+        OpError: the file cannot be opened.
     """
 
     def __init__(self, path: Path, kind: str, delimiter: bytes, quotes: bool) -> None:
@@ -335,18 +335,18 @@ class CsvReader:
         self._ready = b""
 
     def next(self) -> bytes | None:
-        """The next record without the end of its line, which is of any kind; None when there is none.
+        """Return the next record without its line end of any kind; None at the end of the file.
 
         Raises:
-            InvalidArgumentError: the file ends in a value in quotation marks.
-            OpError: the file cannot be read, or is damaged.
+            InvalidArgumentError: the file ends within a quoted value.
+            OpError: the file cannot be read or is corrupt.
         """
         begin = at = 0
         is_quoted, closed = False, -1
         while True:
-            found = self._signs.search(self._ready, at)
-            if found is None or (found[0] == b"\r" and found.end() == len(self._ready)):
-                at = len(self._ready) if found is None else found.start()
+            match = self._signs.search(self._ready, at)
+            if match is None or (match[0] == b"\r" and match.end() == len(self._ready)):
+                at = len(self._ready) if match is None else match.start()
                 with with_op_errors(self._path):
                     piece = self._file.read(_PIECE)
                 self._ready += piece
@@ -357,40 +357,40 @@ class CsvReader:
                         "Reached end of file without closing quoted field in record"
                     )
                 record, self._ready = self._ready.rstrip(b"\r"), b""
-                return record if record or found is not None else None
-            at = found.end()
-            if found[0] == b'"':
+                return record if record or match is not None else None
+            at = match.end()
+            if match[0] == b'"':
                 if is_quoted:
                     is_quoted, closed = False, at
                 else:
-                    is_quoted = found.start() in (begin, closed)
+                    is_quoted = match.start() in (begin, closed)
             elif is_quoted:
                 continue
-            elif found[0] == self._delimiter:
+            elif match[0] == self._delimiter:
                 begin = at
             else:
-                end = at + 1 if self._ready[found.start() : at + 1] == b"\r\n" else at
-                record, self._ready = self._ready[: found.start()], self._ready[end:]
+                end = at + 1 if self._ready[match.start() : at + 1] == b"\r\n" else at
+                record, self._ready = self._ready[: match.start()], self._ready[end:]
                 return record
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
 
 class FixedLengthReader:
-    """Reads the records of a file one by one that are all of one length, between a header and a footer.
+    """Reads fixed-length records of a file one by one, between a header and a footer.
 
     Args:
-        path: of the file.
-        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
-        record: bytes of a record.
-        header: bytes before the first one.
-        footer: bytes at the end of the file that belong to none.
-        hop: bytes from the beginning of a record to that of the next one; 0: those of a record.
+        path: path of the file.
+        kind: compression, ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        record: size of a record in bytes.
+        header: size of the header in bytes.
+        footer: size of the footer in bytes.
+        hop: distance between the starts of records in bytes; 0: the size of a record.
 
     Raises:
-        OpError: it cannot be opened.
+        OpError: the file cannot be opened.
     """
 
     def __init__(
@@ -401,15 +401,15 @@ class FixedLengthReader:
         self._record, self._footer, self._hop = record, footer, hop or record
         self._data, self._at = b"", 0
         self._skip = header
-        """Bytes that come before the next record."""
+        """Number of bytes before the next record."""
         self.size = 0
-        """Bytes of the file that were read so far, unpacked: all of them once there is no further record."""
+        """Number of uncompressed bytes read so far; all of them after the last record."""
 
     def next(self) -> bytes | None:
-        """The next record; None when what is left is shorter.
+        """Return the next record; None if the rest is shorter.
 
         Raises:
-            OpError: the file cannot be read, or is damaged.
+            OpError: the file cannot be read or is corrupt.
         """
         while self._skip > len(self._data) - self._at:
             self._skip -= len(self._data) - self._at
@@ -424,15 +424,15 @@ class FixedLengthReader:
         return self._data[self._at : self._at + self._record]
 
     def has_header(self) -> bool:
-        """Whether the file is as long as its header, before the first record is read.
+        """Return whether the file is at least as long as its header, before the first record is read.
 
         Raises:
-            OpError: as ``next``.
+            OpError: as for ``next``.
         """
         return self._has(self._skip)
 
     def _has(self, count: int) -> bool:
-        """Whether so many bytes follow."""
+        """Return whether at least `count` bytes follow."""
         left = len(self._data) - self._at
         if left >= count:
             return True
@@ -449,5 +449,5 @@ class FixedLengthReader:
         return left >= count
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()

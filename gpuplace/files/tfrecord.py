@@ -1,4 +1,4 @@
-"""``tf.python_io``: files of records, by TensorFlow's names.
+"""``tf.python_io``: record files with TensorFlow's names.
 
 Source: tensorflow/python/lib/io/tf_record.py, release 1.15.
 """
@@ -15,7 +15,7 @@ __all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_r
 
 
 class TFRecordCompressionType:
-    """How a file of records is compressed."""
+    """Compression of a record file."""
 
     NONE = 0
     ZLIB = 1
@@ -23,21 +23,21 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """How a file of records is compressed, and how hard.
+    """Compression settings of a record file.
 
     Args:
-        compression_type: ``"GZIP"``, ``"ZLIB"``, ``""`` or a ``TFRecordCompressionType``; None: not at all.
+        compression_type: ``"GZIP"``, ``"ZLIB"``, ``""`` or a ``TFRecordCompressionType``; None: no compression.
         flush_mode: ignored; zlib's flush mode.
-        input_buffer_size: ignored; bytes of a buffer.
-        output_buffer_size: ignored; bytes of a buffer.
-        window_bits: zlib's size of the window; None: that of the format.
-        compression_level: 0 to 9; None: as zlib finds right.
-        compression_method: ignored; there is one.
+        input_buffer_size: ignored; buffer size in bytes.
+        output_buffer_size: ignored; buffer size in bytes.
+        window_bits: zlib's window size; None: that of the format.
+        compression_level: 0 to 9; None: zlib's default.
+        compression_method: ignored; there is only one.
         mem_level: 1 to 9; None: 9.
-        compression_strategy: zlib's number of a strategy; None: its default.
+        compression_strategy: number of zlib's strategy; None: its default.
 
     Raises:
-        ValueError: there is no such compression.
+        ValueError: the compression is unknown.
     """
 
     compression_type_map: ClassVar[dict[Any, str]] = {
@@ -64,13 +64,13 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """Returns how something says that a file is compressed: ``"GZIP"``, ``"ZLIB"`` or ``""``.
+        """Return the compression of some options: ``"GZIP"``, ``"ZLIB"`` or ``""``.
 
         Args:
             options: ``TFRecordOptions``, a ``TFRecordCompressionType``, such a string, or None.
 
         Raises:
-            ValueError: there is no such compression.
+            ValueError: the compression is unknown.
         """
         if not options:
             return ""
@@ -83,7 +83,7 @@ class TFRecordOptions:
         raise ValueError(f'Not a valid compression_type: "{options}"')
 
     def packer(self) -> Any:
-        """What compresses so; None where nothing does."""
+        """Return the compressor; None without compression."""
         level, memory, strategy = self.compression_level, self.mem_level, self.compression_strategy
         return compressor(
             self.get_compression_type_string(self),
@@ -98,12 +98,12 @@ class TFRecordWriter(RecordWriter):
     """Writes records to a new file.
 
     Args:
-        path: of the file.
-        options: ``TFRecordOptions``, or a compression alone; None: it is not compressed.
+        path: path of the file.
+        options: ``TFRecordOptions`` or a compression; None: no compression.
 
     Raises:
-        ValueError: there is no such compression.
-        OpError: the file cannot be made.
+        ValueError: the compression is unknown.
+        OpError: the file cannot be created.
     """
 
     def __init__(self, path: Path, options: Any = None) -> None:
@@ -112,15 +112,15 @@ class TFRecordWriter(RecordWriter):
         super().__init__(path, options.packer())
 
     def write(self, record: bytes) -> None:
-        """Adds a record.
+        """Append a record.
 
         Args:
-            record: its bytes.
+            record: content of the record.
 
         Raises:
-            TypeError: this is something else.
+            TypeError: the record is not bytes.
             FailedPreconditionError: the file is closed.
-            OpError: it cannot be written.
+            OpError: writing fails.
         """
         if not isinstance(record, bytes | bytearray | memoryview):
             raise TypeError(f"expected bytes, {type(record).__name__} found")
@@ -128,18 +128,18 @@ class TFRecordWriter(RecordWriter):
 
 
 def tf_record_iterator(path: Path, options: Any = None) -> Iterator[bytes]:
-    """Returns an iterator of the records of a file.
+    """Iterate over the records of a file.
 
     Args:
-        path: of the file.
-        options: ``TFRecordOptions``, or a compression alone; None: it is not compressed.
+        path: path of the file.
+        options: ``TFRecordOptions`` or a compression; None: no compression.
 
     Returns:
         An iterator of bytes.
 
     Raises:
-        ValueError: there is no such compression.
-        NotFoundError: there is no such file.
-        DataLossError: it is damaged.
+        ValueError: the compression is unknown.
+        NotFoundError: the file does not exist.
+        DataLossError: the file is corrupt.
     """
     return read_records(path, TFRecordOptions.get_compression_type_string(options))

@@ -1,1 +1,1 @@
-"""Findings: what stands out in a predicted step, and what would change it."""
+"""Findings: the causes that cost a predicted step time or memory, each with the change that removes it."""

@@ -1,8 +1,8 @@
 """A step as detectors look at it: arrays over its nodes and the tensors that they pass on.
 
-What belongs to what is read from the graph: a node that depends on a variable is of the model, a node that depends on
-the model of several GPUs combines towers, and the gradient of an op is in the scope that ``tf.gradients`` names after
-the op. In a graph without variables, as a frozen one, the model begins at its products and convolutions.
+Towers, gradients and averages of gradients are those of the model's structure (`gpuplace.model.structure`). A node that
+depends on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model begins at
+its products and convolutions.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from gpuplace.graph.op_sets import (
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
 )
+from gpuplace.model.structure.roles import AVERAGING
+from gpuplace.model.structure.structure import GraphModel, Structure, structure_of
 from gpuplace.placer.placement_graph import CONTROL
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
 
@@ -37,9 +39,6 @@ Reals = NDArray[np.float64]
 
 WORTH_TRYING = 0.01
 """The part of the step that a cause takes, at least, for a change to be tried."""
-_GRADIENT = "_grad"
-_TAPE = "gradient_tape"
-"""Scope of gradients that TensorFlow 2 records."""
 _SOURCE = re.compile(
     r".*(Dequeue|IteratorGetNext|ReaderRead|Unstage|DecodeJpeg|DecodePng|ParseExample).*|_Arg"
 )
@@ -64,14 +63,14 @@ class CopyRow(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """What some copies of a step come to."""
+    """Totals over some copies of a step."""
 
     tensors: int
-    """Number of tensors; one that goes to two devices counts twice."""
+    """Number of copied tensors; a tensor copied to two devices counts twice."""
     nbytes: float
     """Bytes."""
     seconds: float
-    """Seconds of the copies, those at the same time counted each."""
+    """Sum of the copy times in seconds, also for copies that overlap."""
 
 
 class StepFacts:
@@ -107,37 +106,37 @@ class StepFacts:
 
     @cached_property
     def runs(self) -> Bools:
-        """[nodes] what is computed: neither folded, nor dead, nor removed."""
+        """[nodes] whether a node runs: it is not folded, dead or removed."""
         unplaced = self.step.flow.step
-        found: Bools = np.isfinite(self.step.node_times["start"]) & ~unplaced.folded & ~unplaced.dead
-        return found
+        runs: Bools = np.isfinite(self.step.node_times["start"]) & ~unplaced.folded & ~unplaced.dead
+        return runs
 
     @cached_property
     def on_gpu(self) -> Bools:
-        """[nodes] whose results are in the memory of a GPU: kernels that work in host memory are not."""
-        found: Bools = self.is_gpu[self.device] & ~self.step.flow.on_host
-        return found
+        """[nodes] whether the results are in GPU memory; kernels on GPUs that work in host memory do not count."""
+        on_gpu: Bools = self.is_gpu[self.device] & ~self.step.flow.on_host
+        return on_gpu
 
     @cached_property
     def kernel_seconds(self) -> Reals:
-        """[nodes] seconds of kernels on GPUs."""
+        """[nodes] GPU kernel time in seconds."""
         flow, count = self.step.flow, len(self.graph)
         chosen = (flow.item_node < count) & (flow.kind == ON_GPU)
         return np.bincount(flow.item_node[chosen], flow.kernel[chosen], count).astype(np.float64)
 
     @cached_property
     def busy(self) -> Reals:
-        """[devices] seconds of the kernels of each GPU; 0 for a CPU."""
+        """[devices] total GPU kernel time in seconds; 0 for a CPU."""
         return np.bincount(self.device, self.kernel_seconds, len(self.labels)).astype(np.float64)
 
     @cached_property
     def rule(self) -> Ints:
         """[nodes] the rule that settled each device, by its position in `RULES`."""
-        found: Ints = self.placement.verdicts.rule[self.step.part.nodes]
-        return found
+        rule: Ints = self.placement.verdicts.rule[self.step.part.nodes]
+        return rule
 
     def has_rule(self, *rules: Rule) -> Bools:
-        """[nodes] whose device one of some rules settled.
+        """[nodes] whether one of the rules settled the device.
 
         Args:
             rules: the rules.
@@ -146,7 +145,7 @@ class StepFacts:
 
     @cached_property
     def follows(self) -> Bools:
-        """[nodes] that are where a neighbour is."""
+        """[nodes] whether a node follows the device of a neighbour."""
         return self.has_rule(*FOLLOWING)
 
     @cached_property
@@ -154,8 +153,8 @@ class StepFacts:
         """[nodes] number of the group of nodes that share a device."""
         partition = self.placement.partition
         nodes = self.step.part.nodes
-        found: Ints = nodes if partition is None else partition.root[nodes]
-        return found
+        root: Ints = nodes if partition is None else partition.root[nodes]
+        return root
 
     @cached_property
     def is_variable(self) -> Bools:
@@ -169,17 +168,17 @@ class StepFacts:
 
     @cached_property
     def is_update(self) -> Bools:
-        """[nodes] that put new values into variables."""
+        """[nodes] whether a node assigns a new value to a variable."""
         return self.of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name.startswith("Assign"))
 
     @cached_property
     def is_trained(self) -> bool:
-        """Whether the step puts new values into variables."""
+        """Whether the step updates variables."""
         return bool((self.is_update & self.runs).any())
 
     @cached_property
     def keeps_variable(self) -> Bools:
-        """[nodes] whose group holds a variable."""
+        """[nodes] whether the colocation group of a node contains a variable."""
         return np.isin(self.root, np.unique(self.root[self.is_variable]))
 
     # Edges
@@ -198,30 +197,30 @@ class StepFacts:
     @cached_property
     def inputs(self) -> list[list[int]]:
         """[nodes] producing nodes of each node's data inputs."""
-        found: list[list[int]] = [[] for _ in range(len(self.graph))]
+        inputs: list[list[int]] = [[] for _ in range(len(self.graph))]
         for source, _, target in zip(*(part.tolist() for part in self.data), strict=True):
-            found[target].append(source)
-        return found
+            inputs[target].append(source)
+        return inputs
 
     @cached_property
     def consumers(self) -> list[list[int]]:
         """[nodes] nodes that take each node's outputs."""
-        found: list[list[int]] = [[] for _ in range(len(self.graph))]
+        consumers: list[list[int]] = [[] for _ in range(len(self.graph))]
         for source, _, target in zip(*(part.tolist() for part in self.data), strict=True):
-            found[source].append(target)
-        return found
+            consumers[source].append(target)
+        return consumers
 
     @cached_property
     def order(self) -> list[int]:
         """Nodes after what they take, loops aside."""
-        found: list[int] = self.graph.order.tolist()
-        return found
+        order: list[int] = self.graph.order.tolist()
+        return order
 
     def reached(self, starts: Bools) -> Bools:
-        """[nodes] some nodes and all that takes their results; what only reads a shape does not.
+        """[nodes] whether a node is a start or depends on one through data; ops that only read a shape do not.
 
         Args:
-            starts: [nodes] the first.
+            starts: [nodes] bool.
         """
         seen = starts.tolist()
         blind = self.of_types(lambda name: name in METADATA_OPS or name == "ShapeN").tolist()
@@ -238,7 +237,7 @@ class StepFacts:
 
     @cached_property
     def takes_weights(self) -> Bools:
-        """[nodes] that depend on a variable; in a graph without, on a product or a convolution."""
+        """[nodes] whether a node depends on a variable; in a graph without variables, on a product or a convolution."""
         starts = self.is_variable
         if not starts.any():
             starts = np.array([work.model in _PRODUCTS for work in self.step.works] or [False], dtype=bool)
@@ -246,36 +245,34 @@ class StepFacts:
 
     @cached_property
     def is_model(self) -> Bools:
-        """[nodes] that depend on weights or gradients."""
+        """[nodes] whether a node depends on weights or gradients."""
         return self.takes_weights | self.reached(self.is_gradient)
 
     @cached_property
     def is_input(self) -> Bools:
-        """[nodes] what comes from the client, a queue, a data set or a reader, and what is computed of that alone."""
+        """[nodes] whether a node reads data from the client, a queue, a data set or a file, or prepares it."""
         sources = self.step.part.is_fed | self.of_types(
             lambda name: name in PLACEHOLDERS or _SOURCE.fullmatch(name) is not None
         )
         return self.reached(sources) & ~self.is_model & ~self.is_variable
 
     @cached_property
+    def structure(self) -> Structure:
+        """The model that the whole graph holds."""
+        return structure_of(GraphModel(self.placement.graph))
+
+    @cached_property
     def op_of(self) -> Ints:
         """[nodes] the op whose gradient each node computes, by its position in the whole graph; -1 for others."""
-        index, scopes = self.placement.graph.index, {}
-        found = np.full(len(self.graph), -1, dtype=np.int64)
-        for node, name in enumerate(self.names):
-            scope = _gradient_scope(name)
-            if scope:
-                if scope not in scopes:
-                    scopes[scope] = _forward_op(scope, index)
-                found[node] = scopes[scope]
-        self._join_sums(found)
-        return found
+        op_of: Ints = self.structure.differentiated[self.step.part.nodes]
+        self._join_sums(op_of)
+        return op_of
 
     @cached_property
     def is_gradient(self) -> Bools:
-        """[nodes] that compute the gradient of an op."""
-        found: Bools = self.op_of >= 0
-        return found
+        """[nodes] whether a node computes the gradient of an op."""
+        is_gradient: Bools = self.op_of >= 0
+        return is_gradient
 
     @cached_property
     def forward(self) -> Ints:
@@ -285,107 +282,92 @@ class StepFacts:
         """
         position = np.full(len(self.placement.graph) + 1, -1, dtype=np.int64)
         position[self.step.part.nodes] = np.arange(len(self.graph))
-        found: Ints = position[self.op_of]
-        return found
+        forward: Ints = position[self.op_of]
+        return forward
 
     @cached_property
     def device_of_op(self) -> Ints:
         """[nodes] device of the op whose gradient each node computes; -1 for others."""
-        found: Ints = np.append(self.placement.devices, -1)[self.op_of]
-        return found
+        device_of_op: Ints = np.append(self.placement.devices, -1)[self.op_of]
+        return device_of_op
 
     @cached_property
     def gradients_apart(self) -> Bools:
-        """[nodes] gradients that run on another device than their op."""
+        """[nodes] whether a node is a gradient that runs on another device than its op."""
         is_apart = (self.device_of_op >= 0) & (self.device != self.device_of_op)
-        found: Bools = is_apart & ~self.keeps_variable & self.runs
-        return found
+        apart: Bools = is_apart & ~self.keeps_variable & self.runs
+        return apart
 
-    def _join_sums(self, found: Ints) -> None:
-        """Sums of gradients that reach an op from several consumers belong to the op, as TensorFlow colocates them."""
+    def _join_sums(self, op_of: Ints) -> None:
+        """Assign each `AddN` that sums the gradients of one op's consumers to that op, as TensorFlow colocates them."""
         inputs = self.inputs
-        is_gradient = (found >= 0).tolist()
-        for node in np.flatnonzero(self.of_types(lambda name: name == "AddN") & (found < 0)).tolist():
-            takers = {int(found[after]) for after in self.consumers[node] if is_gradient[after]}
+        is_gradient = (op_of >= 0).tolist()
+        for node in np.flatnonzero(self.of_types(lambda name: name == "AddN") & (op_of < 0)).tolist():
+            takers = {int(op_of[after]) for after in self.consumers[node] if is_gradient[after]}
             if len(takers) == 1 and all(is_gradient[before] for before in inputs[node]):
-                found[node] = takers.pop()
+                op_of[node] = takers.pop()
 
     @cached_property
     def variable_of(self) -> Ints:
-        """[nodes] the variable that a node is, or only reads; -1 for others."""
-        found = np.where(self.is_variable, np.arange(len(self.graph)), -1).tolist()
+        """[nodes] the variable that a node is or reads; -1 for other nodes."""
+        variable_of = np.where(self.is_variable, np.arange(len(self.graph)), -1).tolist()
         passing = self.of_types(lambda name: name in IDENTITY_OPS or name == "ReadVariableOp").tolist()
         for node in self.order:
             if passing[node] and self.inputs[node]:
-                found[node] = found[self.inputs[node][0]]
-        return np.array(found, dtype=np.int64)
+                variable_of[node] = variable_of[self.inputs[node][0]]
+        return np.array(variable_of, dtype=np.int64)
 
     @cached_property
     def reads(self) -> Bools:
-        """[nodes] variables and what only reads them."""
-        found: Bools = self.variable_of >= 0
-        return found
+        """[nodes] whether a node is a variable or only reads one."""
+        reads: Bools = self.variable_of >= 0
+        return reads
 
     @cached_property
-    def gpus_of(self) -> Ints:
-        """[nodes] GPUs whose kernels of the model each node depends on, a bit each; variables depend on none."""
-        own = np.where(self.is_model & self.on_gpu & (self.kernel_seconds > 0), self.device, -1).tolist()
-        known, stops = [0] * len(own), self.reads.tolist()
-        inputs = self.inputs
-        for node in self.order:
-            if stops[node]:
-                continue
-            bits = 0 if own[node] < 0 else 1 << own[node]
-            for before in inputs[node]:
-                bits |= known[before]
-            known[node] = bits
-        return (
-            np.array(known, dtype=np.int64) if len(self.labels) < 63 else np.zeros(len(own), dtype=np.int64)
-        )
+    def tower_of(self) -> Ints:
+        """[nodes] the tower of the model that each node lies in, by its position among the parts; -1 for others."""
+        tower_of: Ints = self.structure.tower_of[self.step.part.nodes]
+        return tower_of
 
     @cached_property
     def tower_gpus(self) -> list[int]:
-        """The GPUs, by position, whose kernels mostly depend on no other GPU; fewer than two: there are no towers."""
-        found = []
-        for device in np.flatnonzero(self.is_gpu).tolist():
-            alone = float(self.kernel_seconds[(self.device == device) & (self.gpus_of == 1 << device)].sum())
-            if self.busy[device] > 0 and alone >= 0.5 * self.busy[device]:
-                found.append(device)
-        return found if len(found) > 1 else []
+        """The GPUs of the towers, by position; fewer than two: there are no towers, or all are on one GPU."""
+        gpus = set()
+        for tower in np.unique(self.tower_of[self.tower_of >= 0]).tolist():
+            inside = self.tower_of == tower
+            seconds = np.bincount(self.device[inside], self.kernel_seconds[inside], len(self.labels))
+            if seconds.max() > 0:
+                gpus.add(int(seconds.argmax()))
+        return sorted(gpus) if len(gpus) > 1 else []
 
     @cached_property
     def combines(self) -> Bools:
-        """[nodes] that put results of several towers together, and what prepares those for it on the same device."""
-        if not self.tower_gpus or not self.is_trained:
+        """[nodes] that average or clip the gradients of towers."""
+        if not self.tower_gpus:
             return np.zeros(len(self.graph), dtype=bool)
-        several = (self.gpus_of & (self.gpus_of - 1)) != 0
-        is_open = ~self.keeps_variable & self.runs & ~self.is_gradient & self.is_model
-        found = (several & is_open).tolist()
-        may_join, device = is_open.tolist(), self.device.tolist()
-        for node in reversed(self.order):
-            if may_join[node] and not found[node] and (takers := self.consumers[node]):
-                found[node] = all(found[other] and device[other] == device[node] for other in takers)
-        return np.array(found, dtype=bool)
+        averages = self.structure.role[self.step.part.nodes] == AVERAGING
+        combines: Bools = averages & ~self.keeps_variable & self.runs & self.is_model
+        return combines
 
     # Copies
 
     @cached_property
     def path(self) -> dict[str, float]:
-        """What the step waits for -> seconds of its critical path."""
+        """Cause of waiting -> its seconds on the critical path."""
         return waits(self.step)
 
     @cached_property
     def memory_edges(self) -> tuple[Bools, Bools]:
-        """Of the edges in `data`: whether the tensor is made in the memory of a GPU, and whether it is taken there."""
+        """[edges] of `data`: whether the producer writes to GPU memory, and whether the consumer reads from it."""
         step, data = self.step, self.graph.src_output != CONTROL
         on_gpu, count = self.is_gpu[self.device], int(data.sum())
         edges = edges_with_memories(step.part, self.placement.placer.catalogue, data, on_gpu)
-        made: Bools = on_gpu[edges.src[:count]] & ~edges.made[:count]
-        taken: Bools = on_gpu[edges.dst[:count]] & ~edges.reads[:count]
-        return made, taken
+        leaves_gpu: Bools = on_gpu[edges.src[:count]] & ~edges.writes[:count]
+        enters_gpu: Bools = on_gpu[edges.dst[:count]] & ~edges.reads[:count]
+        return leaves_gpu, enters_gpu
 
     def copied(self, sources: Bools | None = None, targets: Bools | None = None) -> Copied:
-        """Return what the copies come to that some nodes take, out of what some nodes make.
+        """Return the totals of the copies from some nodes to some nodes.
 
         Args:
             sources: [nodes] the producing nodes; None: any.
@@ -407,50 +389,50 @@ class StepFacts:
 
     @cached_property
     def copy_rows(self) -> list[CopyRow]:
-        """Copies that take time, those of all iterations together."""
+        """Copies that take time; the copies of all iterations of a loop are one row."""
         flow, times = self.step.flow, self.step.times
         table, first = flow.copies, flow.first_copy
-        found: dict[int, list[float]] = {}
+        sums_of: dict[int, list[float]] = {}
         for item in np.flatnonzero(flow.kind == COPY).tolist():
             row = int(flow.item_node[item]) - first
             if times.host_start[item] >= 0 and table.output[row] != CONTROL:
-                sums = found.setdefault(row, [0.0, 0.0])
+                sums = sums_of.setdefault(row, [0.0, 0.0])
                 sums[0] += times.end[item] - times.start[item]
                 sums[1] += float(flow.nbytes[item])
         return [
             CopyRow(table.source[row], table.sender[row], table.receiver[row], seconds, nbytes)
-            for row, (seconds, nbytes) in found.items()
+            for row, (seconds, nbytes) in sums_of.items()
         ]
 
     # Changes
 
     def with_company(self, homes: Mapping[int, int]) -> dict[int, int]:
-        """Return some homes with those of the nodes that go along.
+        """Return the new devices of some nodes, and of the nodes that move with them.
 
-        Gates that only wait for nodes of one device go there, and so do constants, and what is computed of neither
-        variables nor input, if only nodes of one device take them.
+        A node without data inputs that waits for nodes of one device moves there. Constants, and ops that depend on
+        neither variables nor input, move if only nodes of one device use them.
 
         Args:
             homes: node to device, by their positions.
         """
-        found = dict(homes)
+        device_of = dict(homes)
         graph = self.graph
         start, src = graph.in_start.tolist(), graph.src.tolist()
         stays = (self.is_model | self.is_variable | self.is_input).tolist()
         inputs, consumers = self.inputs, self.consumers
         for node in self.order:
-            if node in found or inputs[node] or start[node] == start[node + 1]:
+            if node in device_of or inputs[node] or start[node] == start[node + 1]:
                 continue
-            waits = {found.get(other, -1) for other in src[start[node] : start[node + 1]]}
+            waits = {device_of.get(other, -1) for other in src[start[node] : start[node + 1]]}
             if len(waits) == 1 and -1 not in waits:
-                found[node] = waits.pop()
+                device_of[node] = waits.pop()
         for node in reversed(self.order):
-            if node in found or stays[node] or not consumers[node]:
+            if node in device_of or stays[node] or not consumers[node]:
                 continue
-            takers = {found.get(other, -1) for other in consumers[node]}
+            takers = {device_of.get(other, -1) for other in consumers[node]}
             if len(takers) == 1 and -1 not in takers:
-                found[node] = takers.pop()
-        return found
+                device_of[node] = takers.pop()
+        return device_of
 
     # Words
 
@@ -485,42 +467,6 @@ class StepFacts:
 
 def _positions(nodes: Any) -> Ints:
     """Positions of nodes that are chosen by truth values or by positions."""
-    found = np.asarray(nodes)
-    chosen: Ints = np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64)
+    array = np.asarray(nodes)
+    chosen: Ints = np.flatnonzero(array) if array.dtype == bool else array.astype(np.int64)
     return chosen
-
-
-def _gradient_scope(name: str) -> str:
-    """The scope that gradients of an op are in; ``""`` for other nodes.
-
-    >>> _gradient_scope("gradients/fc/MatMul_grad/tuple/group_deps"), _gradient_scope("gradients/AddN_3")
-    ('gradients/fc/MatMul_grad', '')
-    """
-    at = name.rfind(_GRADIENT + "/")
-    if at >= 0:
-        return name[: at + len(_GRADIENT)]
-    return name if name.startswith(_TAPE) or f"/{_TAPE}/" in name else ""
-
-
-def _forward_op(scope: str, index: dict[str, int]) -> int:
-    """The op whose gradients are in a scope: the scope's name without the part that ``tf.gradients`` put before it.
-
-    >>> _forward_op("tower_1/gradients/tower_1/fc/MatMul_grad", {"tower_1/fc/MatMul": 3})
-    3
-    """
-    path = scope.removesuffix(_GRADIENT).split("/")
-    for length in range(1, len(path)):
-        for at in range(len(path) - length):
-            rest = path[:at] + path[at + length :]
-            found = index.get("/".join(rest))
-            if found is not None:
-                return found
-    if _TAPE in path:  # gradient_tape/model/dense/MatMul/MatMul_1: the op, then what its gradient is made of
-        rest = path[:]
-        rest.remove(_TAPE)
-        while rest:
-            found = index.get("/".join(rest))
-            if found is not None:
-                return found
-            rest.pop()
-    return -1

@@ -47,9 +47,9 @@ ASSUMED_BATCH = 32
 LEAST_PART = 0.01
 """The part of a step that a change saves, at least."""
 LEAST_SECONDS = 50e-6
-"""Seconds that it saves, at least: a few kernels more or less are not a finding."""
+"""Least gain of a finding in seconds: a few kernels more or less are not a finding."""
 UNKNOWN_PART = 0.1
-"""The part of a step by which a finding is ranked whose gain cannot be predicted."""
+"""Assumed gain, as a fraction of the step, for ranking a finding whose gain cannot be predicted."""
 
 
 @without_garbage_collection()
@@ -66,22 +66,25 @@ def findings(step: StepEstimate) -> Findings:
     if not facts.is_gpu.any():
         return no_findings("The machine has no GPU.")
     trials = Trials(facts)
-    found = does_not_fit(facts, trials)
-    found += gradients_elsewhere(facts, trials)
-    found += averaged_gradients(facts, trials)
-    found += [one for one in overridden_requests(facts, trials) if _counts(one, step)]
-    found += [one for one in copied_variables(facts, trials, _moved(found)) if _counts(one, step)]
-    found += pinned_to_the_cpu(facts, trials, _moved(found))
+    candidates = does_not_fit(facts, trials)
+    candidates += gradients_elsewhere(facts, trials)
+    candidates += averaged_gradients(facts, trials)
+    candidates += [finding for finding in overridden_requests(facts, trials) if _counts(finding, step)]
+    candidates += [
+        finding for finding in copied_variables(facts, trials, _moved(candidates)) if _counts(finding, step)
+    ]
+    candidates += pinned_to_the_cpu(facts, trials, _moved(candidates))
     for detector in (data_through_the_cpu, input_on_gpus, idle_gpus):
-        found += detector(facts, trials)
+        candidates += detector(facts, trials)
     notes = _notes(step)
     if not notes:
-        found += small_kernels(facts, trials)
-    counting = [one for one in found if _counts(one, step)]
-    counting.sort(key=lambda one: _rank(one, step))
+        candidates += small_kernels(facts, trials)
+    counting = [finding for finding in candidates if _counts(finding, step)]
+    counting.sort(key=lambda finding: _rank(finding, step))
     return Findings(tuple(counting[:MOST]), step.step_time, harmless_counts(step.placement), notes=notes)
 
 
+@without_garbage_collection()
 def placement_findings(
     placement: Placement,
     fetches: Any = None,
@@ -119,36 +122,36 @@ def _of_step(placement: Placement, fetches: Any, feeds: Any, config: Any, batch:
     catalogue = placement.placer.catalogue
     part = step_part(placement, subject_of(placement.graph, catalogue, fetches, request.feeds))
     is_open = any(sizes and sizes[0] in (None, -1) for sizes in open_placeholders(part).values())
-    found = findings(
+    result = findings(
         estimate_request(placement, request, batch=ASSUMED_BATCH if batch is None and is_open else batch)
     )
-    if batch is None and is_open and not found.skipped:
+    if batch is None and is_open and not result.skipped:
         note = f"The graph leaves the batch open: {ASSUMED_BATCH} examples are assumed."
-        return Findings(found.rows, found.step_time, found.harmless, notes=(note,))
-    return found
+        return Findings(result.rows, result.step_time, result.harmless, notes=(note,))
+    return result
 
 
 def _notes(step: StepEstimate) -> tuple[str, ...]:
-    """What limits the findings: with a batch of 1 that nobody chose, kernels are small whatever the program does."""
+    """Limits of the findings. With an assumed batch of 1, kernels are small whatever the program does."""
     fed = {feed_name(key).partition(":")[0] for key in step.request.feeds}
     sizes = [sizes for name, sizes in open_placeholders(step.part).items() if name not in fed]
-    if any(one and one[0] in (None, -1) for one in sizes):
+    if any(shape and shape[0] in (None, -1) for shape in sizes):
         return (
             "The batch is open, and 1 example is assumed: with a batch size, findings also cover small kernels.",
         )
     return ()
 
 
-def _moved(found: list[Finding]) -> set[str]:
+def _moved(findings: list[Finding]) -> set[str]:
     """Names of the nodes that findings move."""
-    return {name for one in found for name, _ in one.moved}
+    return {name for finding in findings for name, _ in finding.moved}
 
 
-def _counts(one: Finding, step: StepEstimate) -> bool:
-    """Whether a finding saves more than what two placements may differ by anyway."""
-    return one.gain is None or one.gain >= max(LEAST_PART * step.step_time, LEAST_SECONDS)
+def _counts(finding: Finding, step: StepEstimate) -> bool:
+    """Whether a finding saves more than the noise between two placements."""
+    return finding.gain is None or finding.gain >= max(LEAST_PART * step.step_time, LEAST_SECONDS)
 
 
-def _rank(one: Finding, step: StepEstimate) -> tuple[bool, float, int]:
-    gain = UNKNOWN_PART * step.step_time if one.gain is None else one.gain
-    return not one.short, -gain, -len(one.nodes)
+def _rank(finding: Finding, step: StepEstimate) -> tuple[bool, float, int]:
+    gain = UNKNOWN_PART * step.step_time if finding.gain is None else finding.gain
+    return not finding.short, -gain, -len(finding.nodes)

@@ -1,4 +1,4 @@
-"""Gradients that run on another device than their layer.
+"""Detect gradients that run on another device than their layer.
 
 ``tf.gradients`` puts the gradient of an op on the device of the block around ``tf.gradients``, not on the op's. A layer
 that asked for GPU:1 then has its gradients on GPU:0, and all activations that they need are copied there.
@@ -16,7 +16,7 @@ from gpuplace.findings.words import counted, listed, verb
 
 
 def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return one finding for all gradients that are apart from their layers.
+    """Return a finding if gradients run on other devices than their layers.
 
     Args:
         facts: the step.
@@ -37,8 +37,8 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     trial = with_rest if moves_rest else trial
     if trial is None:
         return []
-    here = [facts.labels[one] for one in np.unique(device[nodes]).tolist()]
-    there = [facts.labels[one] for one in np.unique(home[nodes]).tolist()]
+    here = [facts.labels[number] for number in np.unique(device[nodes]).tolist()]
+    there = [facts.labels[number] for number in np.unique(home[nodes]).tolist()]
     cause = (
         f"{counted(len(nodes), 'gradient node')} {verb(len(nodes), 'run')} on {listed(here)}, but the layers that they "
         f"belong to ({facts.where(nodes)}) are on {listed(there)}."
@@ -47,9 +47,9 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
         cause += (
             f" Each step copies {counted(copied.tensors, 'tensor')} ({size_text(copied.nbytes)}) for them."
         )
-    asked = {facts.graph.requested_device(node) for node in nodes.tolist()} - {""}
-    if len(asked) == 1:
-        cause += f" They ask for '{asked.pop()}', the device of the block around minimize()."
+    requests = {facts.graph.requested_device(node) for node in nodes.tolist()} - {""}
+    if len(requests) == 1:
+        cause += f" They ask for '{requests.pop()}', the device of the block around minimize()."
     return [
         Finding(
             GRADIENTS,
@@ -71,12 +71,12 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _left_behind(facts: StepFacts) -> dict[int, int]:
-    """What asks for no device and takes the results of one other GPU alone, as a loss outside of all blocks does.
+    """Return nodes without a device request that use results of one other GPU only, such as a loss outside all blocks.
 
     Returns:
         Node to that GPU, gradients included, by their positions.
     """
-    found: dict[int, int] = {}
+    gpu_of: dict[int, int] = {}
     device, takes_weights = facts.device.tolist(), facts.takes_weights.tolist()
     stays = (facts.keeps_variable | facts.is_constant | ~facts.runs).tolist()
     requested, forward = facts.graph.device.tolist(), facts.forward.tolist()
@@ -84,12 +84,12 @@ def _left_behind(facts: StepFacts) -> dict[int, int]:
         if stays[node] or requested[node] or not takes_weights[node]:
             continue
         if forward[node] >= 0:  # a gradient is with its op
-            if forward[node] in found:
-                found[node] = found[forward[node]]
+            if forward[node] in gpu_of:
+                gpu_of[node] = gpu_of[forward[node]]
             continue
         sources = {
-            found.get(before, device[before]) for before in facts.inputs[node] if takes_weights[before]
+            gpu_of.get(before, device[before]) for before in facts.inputs[node] if takes_weights[before]
         }
         if len(sources) == 1 and sources != {device[node]} and facts.is_gpu[next(iter(sources))]:
-            found[node] = sources.pop()
-    return found
+            gpu_of[node] = sources.pop()
+    return gpu_of

@@ -63,19 +63,19 @@ def data_through_the_cpu(facts: StepFacts, trials: Trials) -> list[Finding]:
     for region in _regions(facts):
         causes[tuple(sorted({facts.graph.op_type(node) for node in region.culprits.tolist()}))].append(region)
     ranked = sorted(causes.items(), key=lambda item: (-sum(region.seconds for region in item[1]), item[0]))
-    found = []
+    findings = []
     for _, regions in ranked[:_MOST]:
         if sum(region.seconds for region in regions) >= WORTH_TRYING * facts.step.step_time:
-            found += _finding(facts, trials, regions)
-    return found
+            findings += _finding(facts, trials, regions)
+    return findings
 
 
 def _lacking(facts: StepFacts) -> Bools:
     """[nodes] that compute on the host because there is no kernel for the memory of a GPU."""
     on_cpu = ~facts.is_gpu[facts.device] & facts.has_rule(*_WITHOUT_KERNEL)
     on_host = facts.is_gpu[facts.device] & facts.step.flow.on_host
-    found: Bools = (on_cpu | on_host) & facts.runs & ~facts.is_constant & ~facts.step.part.is_fed
-    return found & ~facts.of_types(lambda name: name in CONTROL_FLOW_PASSING or name in METADATA_OPS)
+    computes: Bools = (on_cpu | on_host) & facts.runs & ~facts.is_constant & ~facts.step.part.is_fed
+    return computes & ~facts.of_types(lambda name: name in CONTROL_FLOW_PASSING or name in METADATA_OPS)
 
 
 def _regions(facts: StepFacts) -> Iterator[_Region]:
@@ -95,19 +95,19 @@ def _regions(facts: StepFacts) -> Iterator[_Region]:
         return node
 
     both = inside[src] & inside[dst]
-    for one, other in zip(src[both].tolist(), dst[both].tolist(), strict=True):
-        parent[root(one)] = root(other)
+    for first_end, other_end in zip(src[both].tolist(), dst[both].tolist(), strict=True):
+        parent[root(first_end)] = root(other_end)
     first: dict[int, int] = {}
     for node in np.flatnonzero(inside).tolist():  # a variable joins what reads it and what updates it
-        other = first.setdefault(int(facts.root[node]), node)
-        parent[root(node)] = root(other)
+        other_end = first.setdefault(int(facts.root[node]), node)
+        parent[root(node)] = root(other_end)
     number = np.array([root(node) for node in range(len(inside))], dtype=np.int64)
-    made, taken = facts.memory_edges
+    leaves_gpu, enters_gpu = facts.memory_edges
     runs = facts.runs[src] & facts.runs[dst]
-    takes = np.unique(number[dst[runs & made & ~taken & inside[dst] & ~inside[src]]])
-    gives = np.unique(number[src[runs & ~made & taken & inside[src] & ~inside[dst]]])
-    for one in np.intersect1d(takes, gives).tolist():
-        nodes = np.flatnonzero(inside & (number == one))
+    takes = np.unique(number[dst[runs & leaves_gpu & ~enters_gpu & inside[dst] & ~inside[src]]])
+    gives = np.unique(number[src[runs & ~leaves_gpu & enters_gpu & inside[src] & ~inside[dst]]])
+    for first_end in np.intersect1d(takes, gives).tolist():
+        nodes = np.flatnonzero(inside & (number == first_end))
         if lacks[nodes].any():
             yield _region(facts, nodes, lacks)
 
@@ -212,7 +212,7 @@ def _why(facts: StepFacts, node: int) -> str:
 def _types_of(facts: StepFacts, node: int) -> list[DType]:
     """The types in a node's signature."""
     values = [value for _, value in facts.graph.signatures[facts.graph.signature[node]].attrs]
-    flat = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
+    flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
     return [value.base_dtype for value in flat if isinstance(value, DType)]
 
 
@@ -222,12 +222,14 @@ def _fix(facts: StepFacts, culprits: Ints) -> tuple[str, str]:
     types |= {dtype.base_dtype for node in culprits.tolist() for dtype in facts.step.shapes.dtypes(node)}
     signatures = np.unique(facts.graph.signature[culprits]).tolist()
     ops = sorted({facts.types[number] for number in signatures})
-    known = {
+    types_with_kernel = {
         number: [dtype for dtype in _TYPES if _has_kernel(facts, number, dtype)] for number in signatures
     }
-    shared = [dtype for dtype in _TYPES if all(dtype in found for found in known.values() if found)]
-    if int32 in types and shared and any(known.values()):
-        without = sorted({facts.types[number] for number, found in known.items() if not found})
+    shared = [
+        dtype for dtype in _TYPES if all(dtype in dtypes for dtypes in types_with_kernel.values() if dtypes)
+    ]
+    if int32 in types and shared and any(types_with_kernel.values()):
+        without = sorted({facts.types[number] for number, dtypes in types_with_kernel.items() if not dtypes})
         need = "needs another op" if len(without) == 1 else "need other ops"
         return (
             f"Compute in {' or '.join(f'tf.{dtype.name}' for dtype in shared)} instead of tf.int32: GPUs have kernels "

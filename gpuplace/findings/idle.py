@@ -22,29 +22,29 @@ from gpuplace.findings.words import counted, listed, request, verb
 from gpuplace.why.rules import Rule
 
 _APART = 0.05
-"""The part of the step that parts on GPUs of their own save, at least."""
+"""Least gain of moving independent parts, as a fraction of the step."""
 _LEAST = 100e-6
-"""Seconds that they save, at least."""
+"""Least gain of moving independent parts in seconds."""
 _IDLE = 0.02
-"""The part of the busiest GPU's time below which a GPU is idle."""
+"""A GPU is idle below this fraction of the busiest GPU's time."""
 _LITTLE = 0.5
-"""The part of it below which a GPU could take over a part of the step."""
+"""A GPU can take over work below this fraction of the busiest GPU's time."""
 
 
-def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) -> list[Finding]:
+def pinned_to_the_cpu(facts: StepFacts, trials: Trials, moved: Iterable[str]) -> list[Finding]:
     """Return a finding if work that a GPU could do was pinned to the CPU by requests.
 
     Args:
         facts: the step.
         trials: tries changes.
-        known: names of nodes that other findings move already.
+        moved: names of nodes that other findings already move.
     """
     if not facts.is_gpu.any() or facts.is_cluster:
         return []
     step = facts.step
     is_pinned = facts.has_rule(Rule.REQUEST, Rule.ASSIGNED) & ~facts.is_gpu[facts.device] & facts.runs
     is_pinned &= facts.is_model & ~facts.is_constant & ~facts.gradients_apart & ~facts.combines
-    is_pinned &= ~np.isin(facts.root, facts.root[[facts.graph.index[name] for name in known]])
+    is_pinned &= ~np.isin(facts.root, facts.root[[facts.graph.index[name] for name in moved]])
     seconds = float(facts.seconds[is_pinned].sum())
     if seconds < WORTH_TRYING * step.step_time:
         return []
@@ -55,7 +55,7 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) ->
         return []
     ops = np.where(facts.is_gradient[nodes], facts.op_of[nodes], step.part.nodes[nodes])
     where, count = facts.where(is_pinned), len(nodes)
-    asked = Counter(facts.graph.requested_device(node) for node in nodes.tolist()).most_common(1)[0][0]
+    device = Counter(facts.graph.requested_device(node) for node in nodes.tolist()).most_common(1)[0][0]
     shares = [
         f"{label} computes in {facts.busy[facts.labels.index(label)] / step.step_time:.0%} of the step"
         for label in gpus
@@ -64,7 +64,7 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) ->
         Finding(
             IDLE,
             f"{listed(gpus)} {verb(len(gpus), 'wait')} while {where} {verb(len(set(ops.tolist())), 'run')} on the CPU",
-            f"{counted(count, 'node')} ({where}) {verb(count, 'ask')} for '{asked}' and {verb(count, 'take')} "
+            f"{counted(count, 'node')} ({where}) {verb(count, 'ask')} for '{device}' and {verb(count, 'take')} "
             f"{seconds_text(seconds)} of the CPU, while {listed(shares)}.",
             "Take these lines out of the block for the CPU: TensorFlow then places them on the GPU.",
             f"with tf.device('{request(gpus[0])}'):\n    ...  # {where}",
@@ -77,21 +77,21 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) ->
 
 
 def _nearest_gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """The GPU of each node: that of most of its neighbours, otherwise the one that computes most."""
+    """Return the GPU for each node: the GPU of most neighbours, otherwise the busiest GPU."""
     default = int(np.where(facts.is_gpu, facts.busy + 1e-12, 0.0).argmax())
-    found = {}
+    gpu_of = {}
     for node in nodes:
         votes = Counter(
             int(facts.device[other])
             for other in (*facts.inputs[node], *facts.consumers[node])
             if facts.on_gpu[other] and facts.kernel_seconds[other] > 0
         )
-        found[node] = votes.most_common(1)[0][0] if votes else default
-    return found
+        gpu_of[node] = votes.most_common(1)[0][0] if votes else default
+    return gpu_of
 
 
 def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if GPUs have nothing to do, or little, while another one computes.
+    """Return a finding if GPUs have no work, or little, while another GPU computes.
 
     Args:
         facts: the step.
@@ -106,12 +106,12 @@ def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
     gpus = np.flatnonzero(facts.is_gpu).tolist()
     idle = [gpu for gpu in gpus if busy[gpu] < _IDLE * most]
     little = [gpu for gpu in gpus if busy[gpu] < _LITTLE * most]
-    found = _parts(facts, trials, little, device) if little else []
-    return found or (_split_batch(facts, trials, idle) if idle else [])
+    findings = _parts(facts, trials, little, device) if little else []
+    return findings or (_split_batch(facts, trials, idle) if idle else [])
 
 
 def _parts(facts: StepFacts, trials: Trials, targets: list[int], device: Ints) -> list[Finding]:
-    """A finding if parts of the step that do not depend on each other could be on other GPUs."""
+    """Return a finding if independent parts of the step could run on other GPUs."""
     part = independent_parts(facts)
     homes = _homes(facts, part, targets, device)
     trial = trials.with_requests(homes) if homes else None
@@ -141,7 +141,7 @@ def _parts(facts: StepFacts, trials: Trials, targets: list[int], device: Ints) -
 
 
 def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> dict[int, int]:
-    """The nodes of parts that go to other GPUs, the heaviest parts first, so that no GPU has more than before."""
+    """Distribute parts to other GPUs, heaviest first, so that no GPU gets more work than the busiest had."""
     if part.max(initial=-1) < 1:
         return {}
     weights = np.bincount(part[part >= 0], facts.kernel_seconds[part >= 0])
@@ -151,7 +151,8 @@ def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> di
         members = np.flatnonzero(part == number)
         here = int(np.bincount(device[members], facts.kernel_seconds[members]).argmax())
         target = min(targets, key=lambda gpu: (loads[gpu], gpu))
-        if facts.is_gpu[here] and loads[target] + weights[number] < loads[here]:
+        # A GPU that computes little beside the part loses nothing by keeping it.
+        if facts.is_gpu[here] and loads[target] + weights[number] < (1 - _APART) * loads[here]:
             loads[here] -= float(weights[number])
             loads[target] += float(weights[number])
             may_move = ~facts.keeps_variable[members] & facts.runs[members]
@@ -160,7 +161,7 @@ def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> di
 
 
 def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Finding]:
-    """A finding for GPUs without work: what the step would take with a part of the batch on each of them."""
+    """Return a finding for idle GPUs: the step time with a share of the batch on each of them."""
     step = facts.step
     busy = [gpu for gpu in np.flatnonzero(facts.is_gpu).tolist() if gpu not in idle]
     busiest = int(facts.busy.argmax())
@@ -213,8 +214,8 @@ def _towers_code(towers: int, is_trained: bool) -> str:
     )
 
 
-def _exchange(facts: StepFacts, one: int, other: int) -> float:
-    """Seconds in which the gradients of a step go to another GPU, and the new variables come back."""
+def _exchange(facts: StepFacts, gpu: int, other: int) -> float:
+    """Predict the seconds for sending the gradients to another GPU and the new variables back."""
     shapes, nbytes = facts.step.shapes, 0
     for node in np.flatnonzero(facts.is_update & facts.runs).tolist():
         for before in facts.inputs[node]:
@@ -222,10 +223,10 @@ def _exchange(facts: StepFacts, one: int, other: int) -> float:
                 sizes = [shapes.nbytes(before, output) for output in range(len(shapes.sizes[before]))]
                 nbytes += max(sizes, default=0)
     machinery = facts.step.machinery
-    ways, _ = machinery.ways([(one, other), (other, one)], False)
+    ways, _ = machinery.ways([(gpu, other), (other, gpu)], False)
     memories, physical = machinery.memories, machinery.physical
-    found = 0.0
-    for begin, end in ((one, other), (other, one)):
+    seconds = 0.0
+    for begin, end in ((gpu, other), (other, gpu)):
         way = ways.number[2 * (memories[physical[begin]] * len(memories) + memories[physical[end]])]
-        found += ways.latency[way] + nbytes / ways.bandwidth[way]
-    return found
+        seconds += ways.latency[way] + nbytes / ways.bandwidth[way]
+    return seconds

@@ -73,14 +73,14 @@ def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _most(facts: StepFacts, inside: Bools) -> float:
-    """Seconds that the input takes in all: its kernels, their launches, and the copies to it and from it."""
+    """Return the total seconds of the input: kernels, launches and copies."""
     nodes = inside & facts.runs
     own = float(facts.seconds[nodes].sum() + facts.step.node_times["host"][nodes].sum())
     return own + facts.copied(nodes).seconds + facts.copied(None, nodes).seconds
 
 
 def _ends(facts: StepFacts, inside: Bools) -> dict[str, tuple[int, ...]]:
-    """The tensors that leave the input's kernels on GPUs for the model, with their shapes; empty if one is unknown."""
+    """Return the tensors from the input's GPU kernels to the model with their shapes; empty if a shape is unknown."""
     src, output, dst = facts.data
     computed = inside & facts.runs & ~facts.step.part.is_fed
     from_kernels = np.zeros(len(inside), dtype=bool)
@@ -91,10 +91,10 @@ def _ends(facts: StepFacts, inside: Bools) -> dict[str, tuple[int, ...]]:
             from_kernels[node] = True
             waiting += [after for after in facts.consumers[node] if computed[after]]
     leaves = from_kernels[src] & ~inside[dst] & facts.runs[dst]
-    found = {}
+    shapes = {}
     for node, port in sorted(set(zip(src[leaves].tolist(), output[leaves].tolist(), strict=True))):
         sizes = facts.step.shapes.sizes[node][port]
         if sizes is None or None in sizes:
             return {}
-        found[f"{facts.names[node]}:{port}"] = tuple(int(size) for size in sizes)
-    return found
+        shapes[f"{facts.names[node]}:{port}"] = tuple(int(size) for size in sizes)
+    return shapes

@@ -27,7 +27,7 @@ _MOST = 2
 
 
 def overridden_requests(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding for each device that nodes ask for while their variables keep them on another one.
+    """Return a finding for each device that nodes request while their variables keep them on another device.
 
     Args:
         facts: the step.
@@ -36,24 +36,24 @@ def overridden_requests(facts: StepFacts, trials: Trials) -> list[Finding]:
     overridden = (
         facts.has_rule(Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED) & facts.runs & facts.keeps_variable
     )
-    wanted: dict[int, set[int]] = defaultdict(set)
+    requested: dict[int, set[int]] = defaultdict(set)
     members: dict[int, list[int]] = defaultdict(list)
     for node in np.flatnonzero(overridden).tolist():
         root = int(facts.root[node])
         members[root].append(node)
-        wanted[root] |= _devices(facts, facts.graph.requested_device(node))
+        requested[root] |= _devices(facts, facts.graph.requested_device(node))
     causes: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for root, devices in wanted.items():
+    for root, devices in requested.items():
         if len(devices) == 1:  # where several towers ask for it, it is copied wherever it is: see `towers`
             causes[int(facts.device[members[root][0]]), next(iter(devices))] += members[root]
-    found = []
+    findings = []
     for (source, target), nodes in sorted(causes.items(), key=lambda item: (-len(item[1]), item[0]))[:_MOST]:
-        found += _finding(facts, trials, source, target, nodes)
-    return found
+        findings += _finding(facts, trials, source, target, nodes)
+    return findings
 
 
 def _devices(facts: StepFacts, text: str) -> set[int]:
-    """The devices that a request leaves."""
+    """Return the devices that match a request."""
     parsed = parse_name(text)
     if parsed is None:
         return set()
@@ -70,10 +70,10 @@ def _finding(facts: StepFacts, trials: Trials, source: int, target: int, nodes: 
     variables = np.flatnonzero(group & facts.is_variable)
     count, names = len(variables), listed(facts.names_of(variables))
     is_reference = facts.graph.op_type(int(variables[0])) in REFERENCE_VARIABLES
-    asked = facts.graph.requested_device(nodes[0])
+    device = facts.graph.requested_device(nodes[0])
     them = "them" if count > 1 else "it"
     cause = (
-        f"{counted(len(nodes), 'node')} ({listed(facts.names_of(nodes))}) {verb(len(nodes), 'ask')} for '{asked}', "
+        f"{counted(len(nodes), 'node')} ({listed(facts.names_of(nodes))}) {verb(len(nodes), 'ask')} for '{device}', "
         f"but a {'reference' if is_reference else 'resource'} edge ties {'them' if len(nodes) > 1 else 'it'} to "
         f"{names}, which {verb(count, 'are')} on {here}."
     )

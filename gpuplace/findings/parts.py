@@ -1,10 +1,10 @@
-"""Parts of a step that do not depend on each other, as towers and models that are trained side by side.
+"""Find independent parts of a step, such as towers and models that are trained side by side.
 
-Nodes are joined along the edges as long as only small parts meet. Where large ones do, as where gradients of towers are
-averaged, they stay apart, and what takes results of both is of neither::
+Towers come from the structure of the model. In other models, nodes are joined along the edges as long as small parts
+meet. Large parts stay separate, and a node that uses results of two of them belongs to neither::
 
     tower_0 ──> loss_0 ──> gradients_0 ──┐
-                                         ├──> average ──> update      two parts; what is behind them joins them
+                                         ├──> average ──> update      two parts, and the nodes after them
     tower_1 ──> loss_1 ──> gradients_1 ──┘
 """
 
@@ -15,30 +15,35 @@ import numpy as np
 from gpuplace.findings.facts import Bools, Ints, StepFacts
 
 _HEAVY = 0.15
-"""The part of all kernels' seconds that a part has, at least."""
+"""Least share of the GPU kernel time that a part has."""
 
 
 def independent_parts(facts: StepFacts) -> Ints:
     """Return [nodes] the number of the part that each is of; -1 for shared nodes, and for those that join parts.
 
-    Variables, constants and input are shared. Gradients are of the part of their op, and a loop is of one part.
+    The towers of the model are such parts. In a model without towers, variables, constants and input are shared,
+    gradients are of the part of their op, and a loop is of one part.
 
     Args:
         facts: the step.
     """
     parts = _Parts(facts)
+    towers = facts.tower_of
+    of_tower = (towers >= 0) & ~parts.shared
+    if of_tower.any():
+        return np.where(of_tower, np.searchsorted(np.unique(towers[of_tower]), towers), -1)
     joins = parts.joins()
     inside: Bools = ~parts.shared & ~joins
     roots = np.array([parts.root(node) for node in range(len(joins))], dtype=np.int64)
-    found = np.full(len(joins), -1, dtype=np.int64)
-    heavy = [one for one in np.unique(roots[inside]).tolist() if parts.weight[one] >= parts.least]
-    for number, one in enumerate(heavy):
-        found[inside & (roots == one)] = number
-    return found
+    part_of = np.full(len(joins), -1, dtype=np.int64)
+    heavy = [root for root in np.unique(roots[inside]).tolist() if parts.weight[root] >= parts.least]
+    for number, root in enumerate(heavy):
+        part_of[inside & (roots == root)] = number
+    return part_of
 
 
 class _Parts:
-    """Nodes joined into parts, by a forest of parents."""
+    """Union-find over the nodes of a step."""
 
     def __init__(self, facts: StepFacts) -> None:
         self.facts = facts
@@ -52,22 +57,22 @@ class _Parts:
                 self.join(node, first.setdefault(frame, node))
 
     def root(self, node: int) -> int:
-        """The node that stands for a part."""
+        """Return the representative node of a part."""
         parent = self.parent
         while parent[node] != node:
             parent[node] = parent[parent[node]]
             node = parent[node]
         return node
 
-    def join(self, one: int, other: int) -> None:
-        """Makes two parts one."""
-        one, other = self.root(one), self.root(other)
-        if one != other:
-            self.parent[one] = other
-            self.weight[other] += self.weight[one]
+    def join(self, first: int, second: int) -> None:
+        """Merge two parts."""
+        first, second = self.root(first), self.root(second)
+        if first != second:
+            self.parent[first] = second
+            self.weight[second] += self.weight[first]
 
     def joins(self) -> Bools:
-        """[nodes] what takes results of several large parts, or of a node that does."""
+        """[nodes] whether a node depends on several large parts."""
         inputs, forward, shared = self.facts.inputs, self.facts.forward.tolist(), self.shared.tolist()
         joins = [False] * len(shared)
         for node in self.facts.order:
@@ -80,9 +85,9 @@ class _Parts:
             before = {self.root(other) for other in inputs[node] if not shared[other] and not joins[other]}
             joins[node] = (
                 any(joins[other] for other in inputs[node])
-                or sum(self.weight[one] >= self.least for one in before) > 1
+                or sum(self.weight[part] >= self.least for part in before) > 1
             )
             if not joins[node]:
-                for one in before:
-                    self.join(one, node)
+                for part in before:
+                    self.join(part, node)
         return np.array(joins, dtype=bool)

@@ -1,4 +1,4 @@
-"""What no other placement changes: a step that does not fit, and kernels that are too small for the GPU."""
+"""Detect what no other placement changes: a step that does not fit, and kernels that are too small for the GPU."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gpuplace.findings.trials import Trials
 from gpuplace.findings.words import counted, listed, request, verb
 
 _MOSTLY = 0.5
-"""The part of the critical path from which on launches dominate a step."""
+"""Launches dominate a step from this fraction of the critical path on."""
 _HELPS = 0.2
-"""The part of the step that a larger batch, or fewer launches, saves at least."""
+"""Least gain of a larger batch or of fewer launches, as a fraction of the step."""
 _SURELY = 0.8
-"""The part of a GPU's memory up to which the step surely fits, if all its results together take no more."""
+"""The step fits if all its results together take at most this fraction of the GPU's memory."""
 _SHOWN = 3
 """Tensors that are named."""
 _TRIED = (1.0, 0.9, 0.8)
-"""Parts of the batch that fits by the sum of bytes."""
+"""Fractions of the estimated largest batch that are tried."""
 _LARGER = 4
-"""How many times the batch is tried."""
+"""Factor of the larger batch that is tried."""
 
 
 def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
@@ -42,7 +42,7 @@ def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
     labels = [short_name(use.device) for use in short]
     missing = sum(use.short for use in short)
     worst = max(short, key=lambda use: use.short)
-    largest = [f"{one.name} ({size_text(one.nbytes)})" for one in worst.alive[:_SHOWN]]
+    largest = [f"{tensor.name} ({size_text(tensor.nbytes)})" for tensor in worst.alive[:_SHOWN]]
     fix, code = _memory_fix(facts, trials, worst)
     return [
         Finding(
@@ -52,7 +52,7 @@ def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
             f"largest tensors in memory at that moment are {listed(largest)}.",
             fix,
             code,
-            tuple(dict.fromkeys(one.name for one in worst.alive[:_SHOWN])),
+            tuple(dict.fromkeys(tensor.name for tensor in worst.alive[:_SHOWN])),
             tuple(labels),
             None,
             missing,
@@ -61,7 +61,7 @@ def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _surely_fits(facts: StepFacts) -> bool:
-    """Whether each GPU has room even for all results of the step together, and all variables."""
+    """Whether each GPU has room for all results of the step at once, and for all variables."""
     limits, shapes = memory_limits(facts.placement), facts.step.shapes
     sizes = np.array(
         [
@@ -70,17 +70,17 @@ def _surely_fits(facts: StepFacts) -> bool:
         ],
         dtype=np.float64,
     )
-    made = np.bincount(facts.device, sizes * np.maximum(facts.step.node_runs, 1), len(facts.labels))
+    result_bytes = np.bincount(facts.device, sizes * np.maximum(facts.step.node_runs, 1), len(facts.labels))
     kept = variable_bytes(facts.placement)
     return all(
-        made[number] + kept.get(name, 0) <= _SURELY * limits[name][1]
+        result_bytes[number] + kept.get(name, 0) <= _SURELY * limits[name][1]
         for number, name in enumerate(facts.step.device_names)
         if name in limits
     )
 
 
 def _memory_fix(facts: StepFacts, trials: Trials, use: DeviceUse) -> tuple[str, str]:
-    """A smaller batch where that is enough, otherwise another place for variables."""
+    """Return a smaller batch if that is enough, otherwise another device for variables."""
     batch = batch_of(fed_shapes(facts.step.request.feeds))
     others = [
         short_name(other.device)
@@ -94,8 +94,11 @@ def _memory_fix(facts: StepFacts, trials: Trials, use: DeviceUse) -> tuple[str, 
             f"Use a smaller batch: about {fits} examples fit instead of {batch}.{split}",
             f"batch_size = {fits}",
         )
-    kept = sorted((one for one in use.alive if one.op == "variable"), key=lambda one: (-one.nbytes, one.name))
-    if kept and sum(one.nbytes for one in kept) > use.limit / 2:
+    kept = sorted(
+        (tensor for tensor in use.alive if tensor.op == "variable"),
+        key=lambda tensor: (-tensor.nbytes, tensor.name),
+    )
+    if kept and sum(tensor.nbytes for tensor in kept) > use.limit / 2:
         where = request(others[0]) if others else "/cpu:0"
         return (
             f"Keep the largest variables on {'another GPU' if others else 'the CPU'}: {kept[0].name} alone takes "
@@ -106,10 +109,10 @@ def _memory_fix(facts: StepFacts, trials: Trials, use: DeviceUse) -> tuple[str, 
 
 
 def _largest_batch(trials: Trials, use: DeviceUse, batch: int) -> int:
-    """About how many examples fit; 0 if that is not known.
+    """Return about how many examples fit; 0 if unknown.
 
-    The peaks of two batches tell how many bytes an example takes. Pieces of memory that are too small for a tensor take
-    some more, so that smaller batches are tried until one fits.
+    The peaks of two batches give the bytes per example. Fragmentation takes some more, so smaller batches are tried
+    until one fits.
     """
     half = trials.with_batch(batch // 2)
     if half is None or half.memory.fits is None:
@@ -167,7 +170,7 @@ def small_kernels(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _times(ratio: float) -> str:
-    """How long something takes in comparison.
+    """Return a ratio of times in words.
 
     >>> _times(1.02), _times(1.5)
     ('about as long', '1.5 times as long')

@@ -1,7 +1,7 @@
 """Towers: variables that GPUs copy in every step, and gradients that one device averages for all.
 
-A tower depends on the kernels of one GPU alone; what depends on several GPUs combines towers. Variables, and averages
-of gradients, are tried in two places: all on one GPU, and on all GPUs in turn, so that each has its part::
+Towers, and what averages their gradients, are those of the model's structure. Variables and averages are tried in two
+places: all on one GPU, and on all GPUs in turn, so that each has its part::
 
     w on CPU:0 ──copy──> tower 0, tower 1     w_0 on GPU:0, w_1 on GPU:1, ...: copies go both ways at the same time
 """
@@ -21,12 +21,12 @@ from gpuplace.findings.trials import Trial, Trials
 from gpuplace.findings.words import counted, listed, request, scopes, verb
 
 _MOSTLY = 0.9
-"""The part of the averaging that is on one device, at least."""
+"""Least share of the averaging time on one device."""
 
 
 @dataclass
 class _Copied:
-    """Variables that GPUs copy from another device of their host."""
+    """Totals of the variables that GPUs copy from another device of their host."""
 
     takers: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     """Variable to the GPUs that copy it."""
@@ -44,15 +44,15 @@ class _Copied:
         return sorted({gpu for gpus in self.takers.values() for gpu in gpus})
 
 
-def copied_variables(facts: StepFacts, trials: Trials, known: Iterable[str]) -> list[Finding]:
+def copied_variables(facts: StepFacts, trials: Trials, moved: Iterable[str]) -> list[Finding]:
     """Return a finding if GPUs copy variables that another device keeps.
 
     Args:
         facts: the step.
         trials: tries changes.
-        known: names of nodes that other findings move already.
+        moved: names of nodes that other findings already move.
     """
-    copied = _copied(facts, set(known))
+    copied = _copied(facts, set(moved))
     if copied.seconds < WORTH_TRYING * facts.step.step_time:
         return []
     best: tuple[Trial, bool] | None = None
@@ -66,7 +66,7 @@ def copied_variables(facts: StepFacts, trials: Trials, known: Iterable[str]) -> 
         return []
     trial, in_turn = best
     gpus = [facts.labels[gpu] for gpu in copied.gpus]
-    here = listed([facts.labels[one] for one in sorted(copied.sources)])
+    here = listed([facts.labels[number] for number in sorted(copied.sources)])
     count, variables = len(copied.takers), sorted(copied.takers)
     names = facts.names_of(variables)
     who = listed(gpus) if len(gpus) < 4 else f"All {len(gpus)} GPUs"
@@ -75,54 +75,54 @@ def copied_variables(facts: StepFacts, trials: Trials, known: Iterable[str]) -> 
         Finding(
             VARIABLES,
             f"{who} {verb(len(gpus), 'copy') if len(gpus) > 1 else 'copies'} variables from {here} in every step",
-            f"{counted(count, 'variable')} ({scopes(names, [copied.sizes[one] for one in variables])}) "
+            f"{counted(count, 'variable')} ({scopes(names, [copied.sizes[number] for number in variables])}) "
             f"{verb(count, 'are')} on {here}. Each step copies {counted(copied.count, 'tensor')} "
             f"({size_text(copied.nbytes)}) from there to {listed(gpus)}.",
             fix,
             code,
             names,
-            tuple(dict.fromkeys([*(facts.labels[one] for one in sorted(copied.sources)), *gpus])),
+            tuple(dict.fromkeys([*(facts.labels[number] for number in sorted(copied.sources)), *gpus])),
             trial.gain,
             moved=trial.moved,
         )
     ]
 
 
-def _copied(facts: StepFacts, known: set[str]) -> _Copied:
-    """The copies of variables that are not for gradients which are apart from their layers: see `gradients`."""
+def _copied(facts: StepFacts, moved: set[str]) -> _Copied:
+    """Return the copies of variables, except those for gradients on other devices than their layers (`gradients`)."""
     src, _, dst = facts.data
     hosts = facts.step.machinery.hosts
     takes = (
         (facts.variable_of[src] >= 0) & (facts.device[src] != facts.device[dst]) & ~facts.gradients_apart[dst]
     )
     needed = set(zip(src[takes].tolist(), facts.device[dst[takes]].tolist(), strict=True))
-    found = _Copied()
+    copied = _Copied()
     for row in facts.copy_rows:
         if (row.node, row.receiver) not in needed or not facts.is_gpu[row.receiver]:
             continue
         variable = int(facts.variable_of[row.node])
-        if facts.names[variable] in known or hosts[row.sender] != hosts[row.receiver]:
+        if facts.names[variable] in moved or hosts[row.sender] != hosts[row.receiver]:
             continue  # of a cluster, variables of parameter servers are meant to be copied
-        found.takers[variable].add(row.receiver)
-        found.sizes[variable] = max(found.sizes[variable], int(row.nbytes))
-        found.sources.add(int(facts.device[variable]))
-        found.count, found.nbytes, found.seconds = (
-            found.count + 1,
-            found.nbytes + row.nbytes,
-            found.seconds + row.seconds,
+        copied.takers[variable].add(row.receiver)
+        copied.sizes[variable] = max(copied.sizes[variable], int(row.nbytes))
+        copied.sources.add(int(facts.device[variable]))
+        copied.count, copied.nbytes, copied.seconds = (
+            copied.count + 1,
+            copied.nbytes + row.nbytes,
+            copied.seconds + row.seconds,
         )
-    return found
+    return copied
 
 
 def _homes(takers: Mapping[int, set[int]], sizes: Mapping[int, int], in_turn: bool) -> dict[int, int]:
-    """The GPU of each variable: the first that takes it; in turn, the one of these with the fewest bytes so far."""
+    """Return the GPU for each variable: the first reader, or in turn the reader with the fewest bytes so far."""
     loads: Counter[int] = Counter()
-    found = {}
+    home_of = {}
     for variable in sorted(takers, key=lambda variable: (-sizes[variable], variable)):
         choices = sorted(takers[variable])
-        found[variable] = min(choices, key=lambda gpu: (loads[gpu], gpu)) if in_turn else choices[0]
-        loads[found[variable]] += sizes[variable]
-    return found
+        home_of[variable] = min(choices, key=lambda gpu: (loads[gpu], gpu)) if in_turn else choices[0]
+        loads[home_of[variable]] += sizes[variable]
+    return home_of
 
 
 def _variables_fix(gpus: list[str], in_turn: bool) -> tuple[str, str]:
@@ -187,16 +187,16 @@ _WITH_VARIABLES, _ON_ONE, _IN_TURN = "with variables", "on one", "in turn"
 
 
 def _places(facts: StepFacts, nodes: list[int], now: int) -> dict[str, dict[int, int]]:
-    """Where gradients could be averaged: with their variables, all on one GPU, or on the GPUs in turn."""
+    """Return the ways to distribute the averaging: with the variables, all on one GPU, or over the GPUs in turn."""
     gpus = facts.tower_gpus
     group = _variable_of(facts, nodes)
     home = {root: int(facts.device[np.flatnonzero(facts.root == root)[0]]) for root in set(group.values())}
-    found: dict[str, dict[int, int]] = {}
+    ways: dict[str, dict[int, int]] = {}
     on_gpus = {node: home[root] for node, root in group.items() if facts.is_gpu[home[root]]}
     if any(facts.device[node] != device for node, device in on_gpus.items()):
-        found[_WITH_VARIABLES] = on_gpus
+        ways[_WITH_VARIABLES] = on_gpus
     elif now != gpus[0]:
-        found[_ON_ONE] = dict.fromkeys(nodes, gpus[0])
+        ways[_ON_ONE] = dict.fromkeys(nodes, gpus[0])
     work: Counter[int] = Counter()
     for node, root in group.items():
         work[root] += round(facts.seconds[node] * 1e9)
@@ -205,22 +205,22 @@ def _places(facts: StepFacts, nodes: list[int], now: int) -> dict[str, dict[int,
     for root in sorted(home, key=lambda root: (-work[root], root)):
         turn[root] = min(gpus, key=lambda gpu: (loads[gpu], gpu))
         loads[turn[root]] += work[root]
-    found[_IN_TURN] = {node: turn[root] for node, root in group.items()}
-    return found
+    ways[_IN_TURN] = {node: turn[root] for node, root in group.items()}
+    return ways
 
 
 def _variable_of(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """Node that averages to the group of the variable that takes its result."""
-    known: dict[int, int] = {}
+    """Map each averaging node to the colocation group of the variable that it updates."""
+    root_of: dict[int, int] = {}
     chosen = set(nodes)
     for node in reversed(facts.order):
         if node not in chosen:
             continue
         for after in facts.consumers[node]:
-            if after in known or facts.keeps_variable[after]:
-                known[node] = known.get(after, int(facts.root[after]))
+            if after in root_of or facts.keeps_variable[after]:
+                root_of[node] = root_of.get(after, int(facts.root[after]))
                 break
-    return known
+    return root_of
 
 
 def _averaging_fix(way: str, gpus: list[str]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Changes of a step, tried: the program placed with other requests by TensorFlow's rules, and its clock run again."""
+"""Trials: a change of the program, placed by TensorFlow's rules, and its predicted step time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.advisor.steps.freedom import placed_asking, short_names
+from gpuplace.advisor.steps.candidates import placed_with_requests, short_names
 from gpuplace.cost.estimate import (
     estimate_batch,
     estimate_placed,
@@ -24,25 +24,25 @@ from gpuplace.errors import OpError
 from gpuplace.findings.facts import Bools, StepFacts
 
 _LARGE = 0.2
-"""The part of a GPU's memory above which variables that move there are looked at."""
+"""The memory use is checked if the variables that move to a GPU take more than this share of its memory."""
 MOST = 8
-"""Changes of one step that are tried."""
+"""Maximal number of changes of one step that are tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A change that was tried."""
+    """Result of a change."""
 
     step: StepEstimate
-    """The step after the change."""
+    """Step after the change."""
     gain: float
-    """Seconds that it saves; below 0 where it costs time."""
+    """Time saved in seconds; negative if the change costs time."""
     moved: tuple[tuple[str, str], ...]
-    """Nodes of the step that are on another device, with that device's short name."""
+    """Nodes of the step that change their device, with the short name of the new one."""
 
 
 class Trials:
-    """Tries changes of one step, at most `MOST`.
+    """Evaluator of changes to one step; it evaluates at most `MOST`.
 
     Args:
         facts: the step.
@@ -54,13 +54,16 @@ class Trials:
         self.tried = 0
 
     def with_requests(self, homes: Mapping[int, int]) -> Trial | None:
-        """Place the program with other requests and predict the step; None where that cannot be placed.
+        """Place the program with other requests and predict the step.
 
-        All nodes that share a device with one that is to move ask for its new device, so that no old request of theirs
-        contradicts. Whatever asks for nothing is placed again by TensorFlow's rules.
+        All nodes that share a device with a moved node request its new device, so none of their old requests
+        contradicts it. TensorFlow's rules place the nodes without requests again.
 
         Args:
-            homes: node of the step to the device that it is to ask for, by their positions.
+            homes: requested device of nodes of the step, both as positions.
+
+        Returns:
+            The trial; None if the program cannot be placed, does not fit, or too many changes were tried.
         """
         if not self._may_try():
             return None
@@ -68,7 +71,7 @@ class Trials:
         graph = placement.graph
         requests = [graph.requested_device(node) for node in range(len(graph))]
         kinds = [device.device_type for device in placement.device_set]
-        done: dict[int, int] = {}
+        device_of_root: dict[int, int] = {}
 
         def can_be(node: int, device: int) -> bool:
             return kinds[device] in dict(placement.group_supported(int(nodes[node])))
@@ -78,22 +81,22 @@ class Trials:
             return None
         for node, device in self.facts.with_company(possible).items():
             root = int(self.facts.root[node])
-            if root in done or not can_be(node, device):
+            if root in device_of_root or not can_be(node, device):
                 continue
-            done[root] = device
+            device_of_root[root] = device
             for member in placement.group_of(int(nodes[node])):
                 requests[member] = self.names[device]
         try:
-            trial = self._compared(estimate_placed(self.step, placed_asking(placement, requests)))
+            trial = self._compared(estimate_placed(self.step, placed_with_requests(placement, requests)))
         except OpError:  # these requests contradict each other: the change is not possible
             return None
         return trial if self._fits(trial.step) else None
 
     def fed(self, feeds: Mapping[Any, Any]) -> StepEstimate | None:
-        """Predict the step with some tensors made before it, and fed.
+        """Predict the step with more tensors fed.
 
         Args:
-            feeds: name of a tensor to its shape.
+            feeds: shapes of these tensors, by name.
         """
         request = self.step.request
         return self._estimate(
@@ -105,18 +108,18 @@ class Trials:
         )
 
     def with_batch(self, batch: int) -> StepEstimate | None:
-        """Predict the step with another batch size; None where the program fixes the batch.
+        """Predict the step with another batch size; None if the program fixes the batch size.
 
         Args:
-            batch: examples in a step.
+            batch: batch size.
         """
         return self._estimate(lambda: estimate_batch(self.step, batch))
 
     def in_gpu_memory(self, homes: Mapping[int, int]) -> float | None:
-        """Predict the seconds of the step if some kernels worked in the memory of GPUs.
+        """Predict the step time in seconds if some kernels worked in GPU memory.
 
         Args:
-            homes: node of the step to the GPU that it is to be on.
+            homes: GPU of each of these nodes, both as positions.
         """
         if not self._may_try():
             return None
@@ -127,26 +130,26 @@ class Trials:
         device = self.step.part.device.copy()
         device[list(homes)] = list(homes.values())
         is_data = graph.tensor != graph.first_tensor[graph.node[step.edge_sources]]
-        made = graph.is_made_in_host.copy()
+        produced_in_host = graph.is_made_in_host.copy()
         for node in homes:
-            made[graph.first_tensor[node] + 1 : graph.first_tensor[node + 1]] = 0
+            produced_in_host[graph.first_tensor[node] + 1 : graph.first_tensor[node + 1]] = 0
         reads = np.where(chosen[graph.node[graph.after]], 0, graph.reads_in_host)
-        turned = ((reads != made[graph.tensor]) & is_data).astype(np.int64)
+        changes_memory = ((reads != produced_in_host[graph.tensor]) & is_data).astype(np.int64)
         changed = graph._replace(
             is_in_host=np.where(chosen, 0, graph.is_in_host),
-            is_made_in_host=made,
+            is_made_in_host=produced_in_host,
             reads_in_host=reads,
-            is_turned=turned,
+            changes_memory=changes_memory,
         )
         clock = StepClock(replace(step, graph=changed), self.step.cost_model, step_threads(self.step), device)
         return clock.seconds(device)
 
     def without_launches(self) -> float:
-        """Predict the seconds of the step if the host started kernels in no time."""
+        """Predict the step time in seconds if kernel launches took no time."""
         return estimate_with(self.step, self.step.cost_model.without_host_times()).step_time
 
     def _fits(self, after: StepEstimate) -> bool:
-        """Whether GPUs have room for the variables that a change puts there, where these are at all large."""
+        """Whether GPUs have room for the variables that a change puts there; checked only if these are large."""
         before = variable_bytes(self.step.placement)
         limits = memory_limits(after.placement)
         grown = {
@@ -166,14 +169,14 @@ class Trials:
             return None
         try:
             return predict()
-        except OpError:  # the graph fixes what was to be changed
+        except OpError:  # the graph does not allow this change
             return None
 
     def _compared(self, after: StepEstimate) -> Trial:
-        """A trial, with what it saves at most: what the moved nodes, and the copies for them, take now.
+        """Return the trial; its gain is at most the current time of the moved nodes and of the copies for them.
 
-        Another placement also changes the order in which the executor's threads come to nodes, and with it the length
-        of the step; that is chance, and no gain.
+        Another placement also changes the order in which the executor's threads process nodes, and thereby the step
+        time; that is chance, not a gain.
         """
         before, facts = self.step, self.facts
         differs: Bools = (after.part.device != before.part.device) & facts.runs

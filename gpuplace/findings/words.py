@@ -80,8 +80,8 @@ def _without_calls(name: str) -> str:
     >>> _without_calls("StatefulPartitionedCall_1/StatefulPartitionedCall/net/fc/MatMul")
     'net/fc/MatMul'
     """
-    while (found := _CALL.match(name)) and found.end() < len(name):
-        name = name[found.end() :]
+    while (call := _CALL.match(name)) and call.end() < len(name):
+        name = name[call.end() :]
     return name
 
 

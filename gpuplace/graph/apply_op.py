@@ -146,13 +146,20 @@ class _Call:
         wanted = arg.type if arg.type is not None else self.attrs.get(arg.type_attr or "")
         try:
             return convert_to_tensor(value, wanted, arg.name, self._default_type(arg), as_ref=arg.is_ref)
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
+            if wanted is None:
+                raise
+            raise TypeError(
+                f"Expected {wanted.name} passed to parameter '{arg.name}' of op '{self.op_def.name}', got {value!r} of"
+                f" type '{type(value).__name__}' instead. Error: {error}"
+            ) from None
+        except ValueError as error:
             found = _dtype_of(value)
-            if found is None and isinstance(error, ValueError):
+            if found is None:
                 raise ValueError(
                     f"Tried to convert '{arg.name}' to a tensor and failed. Error: {error}"
                 ) from None
-            if found is None or wanted is None or wanted.is_compatible_with(found):
+            if wanted is None or wanted.is_compatible_with(found):
                 raise
             raise TypeError(self._wrong_type(arg, found, wanted)) from None
 

@@ -58,6 +58,7 @@ def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
 
     Raises:
         ValueError: the inputs' shapes do not fit the op or each other.
+        TypeError: an attribute has another type than the op declares, or the shape function is wrong.
     """
     function = shape_function_of(op.type)
     if function is None:
@@ -69,7 +70,7 @@ def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
     except ValueError as error:
         raise ValueError(_sentence(op, function, str(error))) from None
     if len(shapes) != num_outputs:
-        raise AssertionError(
+        raise TypeError(
             f"the shape function of {op.type} gave {len(shapes)} shapes for {num_outputs} outputs"
         )
     return shapes

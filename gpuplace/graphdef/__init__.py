@@ -1,4 +1,4 @@
-"""The protobuf edge: TensorFlow's messages, in and out.
+"""Conversion from and to TensorFlow's protobuf messages.
 
-Only this package imports protobuf. Nothing here is loaded before a message is needed.
+Only this package imports protobuf. Nothing here is imported before a message is needed.
 """

@@ -1,4 +1,4 @@
-"""Attribute values between protobuf and Python (see ``gpuplace.graph.attr_value``), and signatures of functions."""
+"""Conversion of attribute values and signatures between protobuf and Python (see ``gpuplace.graph.attr_value``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpuplace.shapes import TensorShape
 
 
 def dtype_of(number: int) -> DType:
-    """The type with that number; InvalidArgumentError if there is none."""
+    """Return the type with a number; InvalidArgumentError if there is none."""
     try:
         return as_dtype(number)
     except TypeError:
@@ -24,23 +24,23 @@ def dtype_of(number: int) -> DType:
 
 
 _MAX_DEPTH = 33
-"""How deeply functions may be nested in attributes of functions; protobuf reads no deeper message from bytes."""
+"""Maximum nesting of functions in attributes of functions; protobuf parses no deeper messages."""
 
 
 def decode_attr(proto: Any, depth: int = 0) -> Any:
-    """The Python form of an ``AttrValue``.
+    """Return the Python form of an ``AttrValue``.
 
-    A type number that does not exist gives an `UnknownDType`.
+    An unknown type number gives an `UnknownDType`.
 
     Args:
-        proto: the message.
-        depth: how many functions it is in already.
+        proto: message to decode.
+        depth: nesting depth in functions.
 
     Returns:
-        The value; None for a message without one.
+        The value; None for an empty message.
 
     Raises:
-        InvalidArgumentError: functions nested without end, or a tensor of no known type.
+        InvalidArgumentError: functions are nested too deeply, or a tensor has an unknown type.
     """
     kind = proto.WhichOneof("value")
     if kind == "type":
@@ -81,17 +81,17 @@ def _decode_function(proto: Any, depth: int) -> FunctionRef:
 
 
 def encode_attr(value: Any, proto: Any = None) -> Any:
-    """Writes an attribute's Python value to an ``AttrValue``.
+    """Write an attribute's Python value to an ``AttrValue``.
 
     Args:
-        value: the value.
-        proto: the message to fill in; None: a new one.
+        value: Python value.
+        proto: message to fill in; None: a new one.
 
     Returns:
         The message.
 
     Raises:
-        TypeError: no attribute can hold such a value.
+        TypeError: no attribute can contain such a value.
     """
     proto = AttrValue() if proto is None else proto
     field = _PLAIN_FIELDS.get(type(value))
@@ -121,16 +121,16 @@ def encode_attr(value: Any, proto: Any = None) -> Any:
         for item in value:
             _append(proto.list, item)
     elif value is not None:
-        raise TypeError(f"An attribute cannot hold {value!r}")
+        raise TypeError(f"An attribute cannot contain {value!r}")
     return proto
 
 
 _PLAIN_FIELDS = {bool: "b", int: "i", float: "f", bytes: "s", str: "placeholder"}
-"""Fields of an ``AttrValue`` by type of the value."""
+"""Python type -> field of an ``AttrValue``."""
 
 
 def attr_messages(value: Any) -> Any:
-    """Tensors, shapes and functions as messages.
+    """Return tensors, shapes or functions as messages.
 
     Args:
         value: an attribute's Python value: one of these, or a tuple of them.
@@ -161,14 +161,14 @@ def _append(proto: Any, item: Any) -> None:
     elif isinstance(item, FunctionRef):
         _encode_function(item, proto.func.add())
     else:
-        raise TypeError(f"A list attribute cannot hold {item!r}")
+        raise TypeError(f"A list attribute cannot contain {item!r}")
 
 
 def shape_to_proto(shape: TensorShape) -> Any:
-    """A shape as a ``TensorShapeProto``, in which an unknown size is -1.
+    """Return a shape as a ``TensorShapeProto``, in which an unknown size is -1.
 
     Args:
-        shape: the shape.
+        shape: shape to convert.
     """
     proto = TensorShapeProto()
     _encode_shape(shape, proto)
@@ -191,7 +191,7 @@ def _encode_function(function: FunctionRef, proto: Any) -> None:
 
 
 def decode_op_def(proto: Any) -> OpDef:
-    """A signature, such as a library function's, from its ``OpDef`` message."""
+    """Return a signature, such as that of a library function, from its ``OpDef`` message."""
     return OpDef(
         proto.name,
         tuple(map(_decode_arg, proto.input_arg)),
@@ -220,12 +220,12 @@ def _decode_attr_def(proto: Any) -> AttrDef:
 
 
 def encode_op_def(op_def: OpDef) -> Any:
-    """A signature as an ``OpDef`` message, without descriptions.
+    """Return a signature as an ``OpDef`` message without descriptions.
 
     Args:
-        op_def: the signature.
+        op_def: signature to convert.
     """
-    made = OpDefProto(
+    message = OpDefProto(
         name=op_def.name,
         is_stateful=op_def.is_stateful,
         is_commutative=op_def.is_commutative,
@@ -234,8 +234,8 @@ def encode_op_def(op_def: OpDef) -> Any:
         control_output=op_def.control_outputs,
     )
     for arg, added in [
-        *((arg, made.input_arg.add()) for arg in op_def.inputs),
-        *((arg, made.output_arg.add()) for arg in op_def.outputs),
+        *((arg, message.input_arg.add()) for arg in op_def.inputs),
+        *((arg, message.output_arg.add()) for arg in op_def.outputs),
     ]:
         added.name = arg.name
         if arg.type is not None:
@@ -245,7 +245,7 @@ def encode_op_def(op_def: OpDef) -> Any:
         added.type_list_attr = arg.type_list_attr or ""
         added.is_ref = arg.is_ref
     for attr in op_def.attrs:
-        described = made.attr.add(name=attr.name, type=attr.type)
+        described = message.attr.add(name=attr.name, type=attr.type)
         if attr.has_default:
             encode_attr(attr.default, described.default_value)
         if attr.minimum is not None:
@@ -253,22 +253,22 @@ def encode_op_def(op_def: OpDef) -> Any:
         if attr.allowed is not None:
             encode_attr(tuple(attr.allowed), described.allowed_values)
     if op_def.deprecation is not None:
-        made.deprecation.version = op_def.deprecation.version
-        made.deprecation.explanation = op_def.deprecation.explanation
-    return made
+        message.deprecation.version = op_def.deprecation.version
+        message.deprecation.explanation = op_def.deprecation.explanation
+    return message
 
 
 def readable_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """All attributes of a node for texts: one that cannot be decoded says so in words."""
-    found: dict[str, Any] = {}
+    """Return all attributes of a node for display; undecodable ones are replaced by a description."""
+    values: dict[str, Any] = {}
     for name, value in attrs.items():
         try:
-            found[name] = decode_attr(value)
+            values[name] = decode_attr(value)
         except InvalidArgumentError as error:
-            found[name] = f"<Invalid AttrValue: {error.facts.get('because', error.message)}>"
-    return found
+            values[name] = f"<Invalid AttrValue: {error.facts.get('because', error.message)}>"
+    return values
 
 
 def decode_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """All attributes of a node in their Python form."""
+    """Return all attributes of a node in their Python form."""
     return {name: decode_attr(value) for name, value in attrs.items()}

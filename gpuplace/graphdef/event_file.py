@@ -1,12 +1,12 @@
-"""Event files: a thread of its own writes each, and they are read event by event.
+"""Event files: each is written by its own thread and read event by event.
 
 ::
 
     add ──> queue of max_queue ──> thread ──> records of events.out.tfevents.<seconds>.<host>.<process>.<number>
                                      └─ flushes after the first, then every flush_secs
 
-The graph and the measured step that were added last stand for the file. One whose last record breaks off is still being
-written.
+The last graph and the last measured step represent a file. A truncated last record is accepted, since the file may
+still be being written.
 
 Source: tensorflow/python/summary/writer/event_file_writer.py, summary_iterator.py and core/util/events_writer.cc,
 release 1.15.
@@ -30,13 +30,13 @@ from gpuplace.files.records import RecordReader, RecordWriter, read_records
 from gpuplace.graphdef.messages import DecodeError, Event, GraphDef, MetaGraphDef, RunMetadata
 
 FILE_VERSION = "brain.Event:2"
-"""What the first event of a file says."""
+"""Content of the first event of a file."""
 
 _numbers = itertools.count()
 
 
 class _Thread(threading.Thread):
-    """Writes what is in its queue; errors are kept for who adds to it."""
+    """Writes the events of its queue; errors are raised by the next call of `add`."""
 
     def __init__(self, records: RecordWriter, max_queue: int, flush_secs: float) -> None:
         super().__init__(name="event file", daemon=True)
@@ -67,7 +67,7 @@ class _Thread(threading.Thread):
         if self._error is None:
             try:
                 call(*arguments)
-            except Exception as error:  # raised where the next event is added
+            except Exception as error:  # raised when the next event is added
                 self._error = error
 
     def _check(self) -> None:
@@ -75,18 +75,18 @@ class _Thread(threading.Thread):
             raise self._error
 
     def add(self, record: bytes) -> None:
-        """Waits for a place in the queue."""
+        """Add an event, waiting for space in the queue."""
         self._check()
         self._queue.put(record)
 
     def flush(self) -> None:
-        """Waits until everything is in the file."""
+        """Wait until all events are in the file."""
         self._queue.join()
         self._check()
         self._records.flush()
 
     def close(self) -> None:
-        """Writes what waits and closes the file."""
+        """Write the remaining events and close the file."""
         self._queue.put(None)
         self.join()
         self._records.close()
@@ -94,18 +94,18 @@ class _Thread(threading.Thread):
 
 
 class EventFile:
-    """A file that is written while it is open; opened again it is another one.
+    """An event file that is written while open; reopening creates another file.
 
-    What waits is also written when the object goes, and when the process ends: programs need not close it.
+    Queued events are also written when the object is deleted and when the process exits, so programs need not close it.
 
     Args:
-        logdir: folder, made where it is missing.
-        max_queue: events that wait before adding one blocks.
+        logdir: folder, created if necessary.
+        max_queue: number of queued events above which adding one blocks.
         flush_secs: seconds between writes to disk.
-        suffix: end of the file's name.
+        suffix: suffix of the file name.
 
     Raises:
-        OpError: the folder or the file cannot be made.
+        OpError: the folder or the file cannot be created.
     """
 
     def __init__(self, logdir: str, max_queue: int, flush_secs: float, suffix: str) -> None:
@@ -118,7 +118,7 @@ class EventFile:
         self.open()
 
     def open(self) -> None:
-        """Opens a new file; does nothing while one is open."""
+        """Open a new file; no effect if one is open."""
         with self._lock:
             if self._thread is not None:
                 return
@@ -135,17 +135,17 @@ class EventFile:
 
     @property
     def is_open(self) -> bool:
-        """Whether events are written."""
+        """Whether a file is open."""
         return self._thread is not None
 
     def add(self, event: Any) -> None:
-        """Writes an ``Event``; does nothing while no file is open.
+        """Write an ``Event``; no effect if no file is open.
 
         Args:
-            event: the message.
+            event: event message.
 
         Raises:
-            TypeError: it is something else.
+            TypeError: `event` is not an ``Event``.
             OpError: the file cannot be written.
         """
         if not isinstance(event, Event):
@@ -154,12 +154,12 @@ class EventFile:
             thread.add(event.SerializeToString())
 
     def flush(self) -> None:
-        """Waits until everything is in the file."""
+        """Wait until all events are in the file."""
         if (thread := self._thread) is not None:
             thread.flush()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         with self._lock:
             self._thread, close, self._close = None, self._close, None
         if close is not None:
@@ -167,34 +167,36 @@ class EventFile:
 
 
 def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
-    """Goes over the events of a file.
+    """Iterate over the events of a file.
 
     Args:
-        path: of the event file.
+        path: path of the event file.
 
     Returns:
         An iterator of ``Event`` messages.
 
     Raises:
-        NotFoundError: there is no such file; raised when the first event is asked for, as all errors.
-        DataLossError: the file is damaged, or ends within an event.
+        NotFoundError: the file does not exist; raised, like all errors, on the first access.
+        DataLossError: the file is corrupt or ends within an event.
     """
     for number, record in enumerate(read_records(path)):
         try:
             event = Event.FromString(record)
         except DecodeError:
-            raise DataLossError.of(f"record {number} is no event", facts={"file": os.fspath(path)}) from None
+            raise DataLossError.of(
+                f"record {number} is not an event", facts={"file": os.fspath(path)}
+            ) from None
         yield event
 
 
 _HEAD = 12
-"""Bytes before a record's own."""
+"""Number of bytes before the content of a record."""
 _FIRST = b"\x1a\rbrain.Event:"
-"""What the first event holds after its time: a text of 13 characters in field 3."""
+"""Content of the first event after its time: a text of 13 characters in field 3."""
 
 
 def is_event_file(data: bytes) -> bool:
-    """Whether a file's content, or its beginning, is that of an event file.
+    """Return whether the content of a file, or its first part, is an event file.
 
     >>> is_event_file(bytes(12) + b"\\t" + bytes(8) + b"\\x1a\\rbrain.Event:2")
     True
@@ -203,40 +205,40 @@ def is_event_file(data: bytes) -> bool:
 
 
 def graph_in_events(data: bytes, path: str | os.PathLike[str]) -> Any:
-    """The ``MetaGraphDef`` that was added last, or else the ``GraphDef``.
+    """Return the last ``MetaGraphDef``, or else the last ``GraphDef``.
 
     Args:
         data: content of an event file.
-        path: its name.
+        path: file name.
 
     Raises:
-        DataLossError: the file, or the graph in it, is damaged.
-        InvalidArgumentError: there is no graph in it.
+        DataLossError: the file or its graph is corrupt.
+        InvalidArgumentError: the file contains no graph.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for event in _events(data, path):
         what = event.WhichOneof("what")
         if what in ("graph_def", "meta_graph_def"):
-            found[what] = getattr(event, what)
+            contents[what] = getattr(event, what)
     for what, kind in (("meta_graph_def", MetaGraphDef), ("graph_def", GraphDef)):
-        if what in found:
-            return _parsed(kind, found[what], path)
+        if what in contents:
+            return _parsed(kind, contents[what], path)
     raise InvalidArgumentError.of(
         f"{path} is an event file without a graph",
-        hint="tf.summary.FileWriter(folder, session.graph) writes the graph beside the summaries",
+        hint="write the graph with tf.summary.FileWriter(folder, session.graph)",
     )
 
 
 def step_in_events(data: bytes, path: str | os.PathLike[str]) -> Any:
-    """The ``RunMetadata`` that was added last, of a step that was traced.
+    """Return the last ``RunMetadata`` of a traced step.
 
     Args:
         data: content of an event file.
-        path: its name.
+        path: file name.
 
     Raises:
-        DataLossError: the file, or the metadata in it, are damaged.
-        InvalidArgumentError: no step in it was traced.
+        DataLossError: the file or the metadata are corrupt.
+        InvalidArgumentError: the file contains no traced step.
     """
     last = None
     for event in _events(data, path):
@@ -247,7 +249,7 @@ def step_in_events(data: bytes, path: str | os.PathLike[str]) -> Any:
     if last is None:
         raise InvalidArgumentError.of(
             f"{path} is an event file without a traced step",
-            hint="writer.add_run_metadata(metadata, tag) adds what session.run(..., run_metadata=metadata) measured",
+            hint="add the result of session.run(..., run_metadata=metadata) by writer.add_run_metadata(metadata, tag)",
         )
     return last
 
@@ -258,7 +260,7 @@ def _events(data: bytes, path: str | os.PathLike[str]) -> Iterator[Any]:
         try:
             record = reader.next()
         except DataLossError as error:
-            if error.message.startswith("truncated record"):  # it is being written
+            if error.message.startswith("truncated record"):  # the file is being written
                 return
             raise
         if record is None:

@@ -1,4 +1,4 @@
-"""Graphs as ``GraphDef`` messages and files.
+"""Conversion of graphs to ``GraphDef`` messages and files.
 
 Source: tensorflow/python/framework/ops.py and graph_io.py, release 1.15.
 """
@@ -19,11 +19,11 @@ from gpuplace.writing import write_file
 
 
 def node_def(op: Operation, proto: Any = None) -> Any:
-    """Writes an operation to a ``NodeDef``.
+    """Convert an operation to a ``NodeDef``.
 
     Args:
-        op: the operation.
-        proto: the message to fill in; None: a new one.
+        op: operation.
+        proto: message to fill in; None: a new one.
 
     Returns:
         The message.
@@ -46,7 +46,7 @@ def node_def(op: Operation, proto: Any = None) -> Any:
 
 
 def extra_fields(proto: Any) -> bytes:
-    """What a ``NodeDef`` holds that an ``Operation`` has no attribute for, serialised."""
+    """Return the fields of a ``NodeDef`` that an ``Operation`` has no attribute for, serialised."""
     extra = NodeDef()
     for name in ("experimental_debug_info", "experimental_type"):
         if proto.HasField(name):
@@ -55,7 +55,7 @@ def extra_fields(proto: Any) -> bytes:
 
 
 def version_def(graph: Graph) -> Any:
-    """The graph's versions as a ``VersionDef``."""
+    """Return the graph's versions as a ``VersionDef``."""
     versions = graph.versions
     return VersionDef(
         producer=versions.producer, min_consumer=versions.min_consumer, bad_consumers=versions.bad_consumers
@@ -63,23 +63,23 @@ def version_def(graph: Graph) -> Any:
 
 
 _OFTEN_OWN = frozenset({"value", "shape", CLASS_ATTR})
-"""Attributes whose values are mostly an operation's own objects."""
+"""Attributes whose values usually differ between operations."""
 
 _SMALL = 16
-"""Elements; constants of so few that are equal have one template."""
+"""Maximum number of elements of constants that share a template if they are equal."""
 
 
 def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], Any], add_shapes: bool) -> None:
-    """Adds an operation's node to a ``GraphDef``: a copy of a template, with what is the operation's own filled in.
+    """Add an operation's node to a ``GraphDef`` by copying a template and filling in the differences.
 
-    A graph of thousands of operations has few different types, devices and attribute values. To copy a message takes a
-    quarter of the time that it takes to fill one in from Python.
+    Large graphs have few distinct types, devices and attribute values, and copying a message takes a quarter of the
+    time of filling it in from Python.
 
     Args:
-        graph_def: the message.
-        op: the operation.
-        templates: nodes without a name and inputs, for what they have in common.
-        add_shapes: give it an ``_output_shapes`` attribute.
+        graph_def: message to extend.
+        op: operation.
+        templates: nodes without name and inputs, by their common content.
+        add_shapes: whether to add an ``_output_shapes`` attribute.
     """
     own: list[str] = []
     key: list[Any] = [op.type, op._device]
@@ -108,7 +108,10 @@ def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], An
     node.name = op.name
     if op.inputs or op._control_inputs:
         inputs = [tensor.name if tensor.value_index else tensor.op.name for tensor in op.inputs]
-        node.input.extend(inputs + [f"^{name}" for name in sorted(one.name for one in op._control_inputs)])
+        node.input.extend(
+            inputs
+            + [f"^{name}" for name in sorted(control_input.name for control_input in op._control_inputs)]
+        )
     for name in own:
         encode_attr(attrs[name], node.attr[name])
     if op.extra_fields:
@@ -116,7 +119,7 @@ def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], An
 
 
 def _content(value: Any) -> Any:
-    """What an attribute's value is equal by; None where it is better not asked."""
+    """Return the key by which attribute values are compared; None for values that should not be compared."""
     if type(value) is TensorShape:
         return (value.sizes,)
     if type(value) is TensorValue and value.encoded is None:
@@ -127,12 +130,12 @@ def _content(value: Any) -> Any:
 
 
 def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """The graph as a ``GraphDef``, in which control inputs are in the order of their names.
+    """Return the graph as a ``GraphDef`` with control inputs sorted by name.
 
     Args:
-        graph: the graph.
-        from_version: leave out what was there at this ``graph.version``; None: nothing is left out.
-        add_shapes: give every node an ``_output_shapes`` attribute.
+        graph: graph to convert.
+        from_version: only operations added after this ``graph.version``; None: all.
+        add_shapes: whether to add an ``_output_shapes`` attribute to every node.
 
     Returns:
         The message, with the graph's functions and versions.
@@ -147,11 +150,11 @@ def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool
 
 
 def add_library(graph: Graph, graph_def: Any) -> None:
-    """Adds a graph's functions, and which of them are gradients of others, to a ``GraphDef``.
+    """Add a graph's functions and their gradient definitions to a ``GraphDef``.
 
     Args:
-        graph: the graph.
-        graph_def: the message.
+        graph: graph with the functions.
+        graph_def: message to extend.
     """
     for serialised in graph.functions.values():
         graph_def.library.function.append(FunctionDef.FromString(serialised))
@@ -162,19 +165,19 @@ def add_library(graph: Graph, graph_def: Any) -> None:
 def write_graph(
     graph_or_graph_def: Any, logdir: str | os.PathLike[str], name: str, as_text: bool = True
 ) -> str:
-    """Writes a graph to the file ``logdir/name``, whose folder is made where it is missing.
+    """Write a graph to the file ``logdir/name``; the folder is created if necessary.
 
     Args:
         graph_or_graph_def: a ``Graph`` or ``GraphDef``.
         logdir: folder.
         name: file name.
-        as_text: protobuf's text format, else binary.
+        as_text: whether to write protobuf's text format instead of binary.
 
     Returns:
         The path of the file, as text.
 
     Raises:
-        OSError: the file cannot be written; one that is there already stays as it is.
+        OSError: the file cannot be written; an existing file is unchanged.
     """
     message = (
         as_graph_def(graph_or_graph_def) if isinstance(graph_or_graph_def, Graph) else graph_or_graph_def

@@ -1,9 +1,9 @@
-r"""Files that are neither a graph nor a log, by name and content: what they are, and what to do with one.
+r"""Detection of files that are neither a graph nor a log, by name and content, with advice what to do instead.
 
 >>> kind_of("train.py", b"import tensorflow as tf")
 Kind(what='a Python program', advice='run it with gpuplace run train.py')
 >>> kind_of("model", b"\x89HDF\r\n\x1a\n").what
-'an HDF5 file, such as Keras writes'
+'an HDF5 file, such as a Keras model'
 >>> kind_of("graph.pb", b"\n\x0c\n\x01a\x12\x07Const") is None
 True
 """
@@ -15,53 +15,53 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-_SAVE = "save it as a SavedModel, model.export(folder), or tf.saved_model.save(model, folder), and give the folder"
-"""How a Keras model becomes a SavedModel, which is what Keras 3 calls to export."""
-_EXPORT = f"load it with tf.keras.models.load_model (weights alone: build the model first) and {_SAVE}"
-_UNPACK = "unpack it, and give the graph's file or the SavedModel's folder"
+_SAVE = (
+    "save it as a SavedModel, model.export(folder) or tf.saved_model.save(model, folder), and pass the folder"
+)
+"""How to convert a Keras model to a SavedModel; Keras 3 calls this export."""
+_EXPORT = f"load it with tf.keras.models.load_model (for weights only, build the model first) and {_SAVE}"
+_UNPACK = "unpack it and pass the graph file or the SavedModel folder"
 _SHOWN = 5
 _BEGINNING = 4096
 _PYTHON = "a Python program"
 
 
 class Kind(NamedTuple):
-    """What a file is."""
+    """Kind of a file."""
 
     what: str
-    """With its article."""
+    """Description with its article."""
     advice: str
-    """What to do."""
+    """What to do instead."""
 
 
 _BY_NAME: tuple[tuple[tuple[str, ...], Kind], ...] = (
     ((".py", ".pyw"), Kind(_PYTHON, "run it with gpuplace run {name}")),
     (
         (".ipynb",),
-        Kind(
-            "a Jupyter notebook", "open it in JupyterLab: gpuplace.explore(graph) shows its graph in a cell"
-        ),
+        Kind("a Jupyter notebook", "open it in JupyterLab and call gpuplace.explore(graph) in a cell"),
     ),
     (
         (".html", ".htm"),
-        Kind("an HTML page", "open it in a browser, or give the graph or the log it was made from"),
+        Kind("an HTML page", "open it in a browser, or pass the graph or log that it was created from"),
     ),
     ((".keras",), Kind("a Keras model", _EXPORT)),
-    ((".h5", ".hdf5"), Kind("an HDF5 file, such as Keras writes", _EXPORT)),
+    ((".h5", ".hdf5"), Kind("an HDF5 file, such as a Keras model", _EXPORT)),
     ((".zip", ".whl", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".7z"), Kind("an archive", _UNPACK)),
     (
         (".tflite",),
         Kind(
             "a TensorFlow Lite model",
-            "its ops have no devices to be placed on: give the model that it was converted from",
+            "its ops are not placed on devices; pass the model that it was converted from",
         ),
     ),
     (
         (".onnx",),
-        Kind("an ONNX model", "convert it to a SavedModel, with onnx2tf for instance, and give the folder"),
+        Kind("an ONNX model", "convert it to a SavedModel, for example with onnx2tf, and pass the folder"),
     ),
     (
         (".xplane.pb", ".trace.json", ".trace.json.gz"),
-        Kind("a profile of TensorFlow's", "gpuplace timeline {name} shows what ran where and when"),
+        Kind("a TensorFlow profile", "open it with gpuplace timeline {name}"),
     ),
     (
         (
@@ -77,43 +77,43 @@ _BY_NAME: tuple[tuple[tuple[str, ...], Kind], ...] = (
         ),
         Kind(
             "a file of TensorFlow's profiler",
-            "TensorBoard's profiler reads it; give the .xplane.pb or .trace.json.gz beside it",
+            "open it with TensorBoard's profiler, or pass the .xplane.pb or .trace.json.gz beside it",
         ),
     ),
     (
         (".index", ".data-00000-of-00001", ".ckpt"),
-        Kind("a part of a checkpoint", "it holds values and no graph: give the .meta file beside it"),
+        Kind("a part of a checkpoint", "it contains values but no graph; pass the .meta file beside it"),
     ),
 )
-"""Endings of names, in small letters."""
+"""File name suffixes in lower case -> kind."""
 
 _BY_CONTENT: tuple[tuple[re.Pattern[bytes], Kind], ...] = (
     (
         re.compile(rb"PK\x03\x04|PK\x05\x06"),
-        Kind("a zip archive, as Keras 3 writes models", f"{_EXPORT}; of another archive: {_UNPACK}"),
+        Kind("a zip archive, such as a Keras 3 model", f"{_EXPORT}; for other archives, {_UNPACK}"),
     ),
-    (re.compile(rb"\x89HDF\r\n"), Kind("an HDF5 file, such as Keras writes", _EXPORT)),
+    (re.compile(rb"\x89HDF\r\n"), Kind("an HDF5 file, such as a Keras model", _EXPORT)),
     (re.compile(rb"\s*(?:<!doctype html|<html)", re.IGNORECASE), _BY_NAME[2][1]),
     (re.compile(rb'\s*\{(?=[^\0]*"nbformat"\s*:)'), _BY_NAME[1][1]),
     (re.compile(rb"#!.*python"), _BY_NAME[0][1]),
     (re.compile(rb"....TFL3", re.DOTALL), _BY_NAME[6][1]),
-    # ONNX begins with its version, then names, the graph or sets of ops; a GraphDef's first field has another tag.
+    # ONNX starts with its version, then names, the graph or op sets; the first field of a GraphDef has another tag.
     (re.compile(rb"\x08[\x03-\x40][\x12\x1a\x22\x28\x32\x3a\x42]..", re.DOTALL), _BY_NAME[7][1]),
-    (re.compile(rb"\x93NUMPY"), Kind("a NumPy array", "give a graph, or the log of a run")),
+    (re.compile(rb"\x93NUMPY"), Kind("a NumPy array", "pass a graph or the log of a run")),
     (
         re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|%PDF-"),
-        Kind("a picture", "give the graph or the log that it shows"),
+        Kind("a picture", "pass the graph or log that it shows"),
     ),
 )
-"""How contents begin."""
+"""Patterns of the first bytes -> kind."""
 
 
 def kind_of(path: str | os.PathLike[str], data: bytes) -> Kind | None:
-    """What a file is that is neither a graph nor a log; None if it may be one.
+    """Return the kind of a file that is neither a graph nor a log; None if it may be one.
 
     Args:
-        path: its name; "" for data without one.
-        data: its content, or the beginning.
+        path: file name; "" for data without a name.
+        data: content, or its first part.
     """
     name = os.fspath(path)
     small = name.lower()
@@ -124,52 +124,54 @@ def kind_of(path: str | os.PathLike[str], data: bytes) -> Kind | None:
 
 
 def no_program(path: str) -> str | None:
-    """Why a file cannot be run, and what to do with it; None if it may be a Python program.
+    """Return why a file cannot be run and what to do instead; None if it may be a Python program.
 
     Args:
-        path: its name.
+        path: file name.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     if os.path.isdir(path):
-        return f"{path} is a folder: name the Python program in it"
+        return f"{path} is a folder; pass the path of a Python program"
     if path.lower().endswith(_GRAPHS):
-        return f"{path} is a graph, not a Python program: gpuplace place {path}, or explore"
+        return (
+            f"{path} is a graph, not a Python program; use gpuplace place {path} or gpuplace explore {path}"
+        )
     with open(path, "rb") as stream:
         kind = kind_of(path, stream.read(_BEGINNING))
     if kind is None or kind.what == _PYTHON:
         return None
-    return f"{path} is {kind.what}, not a Python program: {kind.advice}"
+    return f"{path} is {kind.what}, not a Python program; {kind.advice}"
 
 
 def empty_text(data: bytes) -> str | None:
-    """What is said of a file in which there is nothing; None if there is something.
+    """Describe an empty file; None if the file is not empty.
 
     >>> empty_text(b""), empty_text(b"\\n\\n"), empty_text(b"a")
-    ('is empty', 'holds nothing but blanks', None)
+    ('is empty', 'contains only white space', None)
 
     Args:
-        data: its content.
+        data: content of the file.
     """
     if data.strip(b" \t\r\n\0"):
         return None
-    return "holds nothing but blanks" if data else "is empty"
+    return "contains only white space" if data else "is empty"
 
 
 def folder_advice(folder: Path) -> str:
-    """What to give instead of a folder that is no SavedModel.
+    """Return what to pass instead of a folder that is not a SavedModel.
 
     Args:
-        folder: it.
+        folder: path of the folder.
     """
     models = sorted({str(path.parent) for path in folder.glob("*/saved_model.pb*")})
     graphs = sorted(str(path) for path in folder.iterdir() if path.name.lower().endswith(_GRAPHS))
-    found = [*models, *graphs]
-    if not found:
-        return "give a graph's file (.pb, .pbtxt, .meta) or the folder with saved_model.pb"
-    more = f", or {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"give {', '.join(found[:_SHOWN])}{more}"
+    candidates = [*models, *graphs]
+    if not candidates:
+        return "pass a graph file (.pb, .pbtxt, .meta) or the folder that contains saved_model.pb"
+    more = f", or {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
+    return f"pass {', '.join(candidates[:_SHOWN])}{more}"
 
 
 _GRAPHS = (".pb", ".pbtxt", ".meta", ".pb.gz", ".pbtxt.gz", ".meta.gz")

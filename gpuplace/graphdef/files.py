@@ -1,4 +1,4 @@
-"""Content of files that anybody may have written: read as far as a message can go, decompressed in proportion.
+"""Reading of untrusted files, with limits on size and compression ratio.
 
 >>> decompressed(gzip.compress(b"text"), "file.gz")
 b'text'
@@ -16,22 +16,22 @@ from gpuplace.errors import DataLossError, ResourceExhaustedError
 from gpuplace.files.file_system import with_op_errors
 
 GZIP = b"\x1f\x8b"
-"""What a gzip file begins with."""
+"""First bytes of a gzip file."""
 MAX_BYTES = (1 << 31) - 1
-"""Bytes that protobuf takes for one message."""
+"""Maximum size of a protobuf message in bytes."""
 
 _PIECE = 1 << 20
 _MIN_UNPACKED = 1 << 28
 _MAX_RATIO = 100
-"""How much larger than its gzip file content of more than `_MIN_UNPACKED` bytes may be; the worst is about 1000."""
+"""Maximum compression ratio of content above `_MIN_UNPACKED` bytes; gzip allows about 1000."""
 
 
 def read_message(path: Path) -> bytes:
-    """A file's content; one that is not a regular file, such as a pipe, is read as far as a message can go.
+    """Return the content of a file; special files such as pipes are read up to the maximum message size.
 
     Raises:
-        ResourceExhaustedError: more than a message can hold.
-        OpError: it cannot be read.
+        ResourceExhaustedError: the content exceeds the maximum message size.
+        OpError: the file cannot be read.
     """
     with with_op_errors(path), path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -46,16 +46,16 @@ def read_message(path: Path) -> bytes:
 
 
 def decompressed(data: bytes, what: str, kind: str = "graph") -> bytes:
-    """The content of a gzip file.
+    """Return the content of a gzip file.
 
     Args:
-        data: the file's.
-        what: its name, for errors.
-        kind: what it should hold.
+        data: compressed data.
+        what: file name for errors.
+        kind: expected content.
 
     Raises:
-        DataLossError: it is none, or is cut off.
-        ResourceExhaustedError: it grows out of all proportion.
+        DataLossError: the data are not gzip or are truncated.
+        ResourceExhaustedError: the compression ratio is excessive.
     """
     limit = min(MAX_BYTES, max(_MIN_UNPACKED, _MAX_RATIO * len(data)))
     unpacked = bytearray()
@@ -66,17 +66,19 @@ def decompressed(data: bytes, what: str, kind: str = "graph") -> bytes:
                 if len(unpacked) > limit:
                     raise too_large(what, f"{len(data)} bytes, more than {limit} when decompressed", kind)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataLossError.of(f"Can't decompress {what}: {error}", hint="is the file complete?") from error
+        raise DataLossError.of(
+            f"Can't decompress {what}: {error}", hint="check that the file is complete"
+        ) from error
     return bytes(unpacked)
 
 
 def too_large(what: str, size: str, kind: str = "graph") -> ResourceExhaustedError:
-    """The error for more than can be read.
+    """Return the error for content above the size limit.
 
     Args:
-        what: name of the file, or what it is.
-        size: what is too much, with its unit.
-        kind: what it should hold.
+        what: file name or description.
+        size: actual size with unit.
+        kind: expected content.
 
     Returns:
         The error.
@@ -86,9 +88,9 @@ def too_large(what: str, size: str, kind: str = "graph") -> ResourceExhaustedErr
         f"{what} is too large for a {kind}",
         facts={
             "size": size,
-            "allowed": f"{MAX_BYTES} bytes; decompressed also at most {_MAX_RATIO} times the file",
+            "allowed": f"{MAX_BYTES} bytes; when decompressed also at most {_MAX_RATIO} times the file size",
         },
-        hint="is it a graph at all? protobuf reads no message of 2 GiB or more: keep weights in a checkpoint"
+        hint="check that it is a graph; protobuf messages are limited to 2 GiB: keep weights in a checkpoint"
         if is_graph
-        else f"is it a {kind} at all? decompress it, and keep only what mentions devices",
+        else f"check that it is a {kind}; decompress it and keep only the lines that mention devices",
     )

@@ -1,7 +1,7 @@
-"""Functions that Python built as ``FunctionDef`` messages, and messages as graphs that can be called.
+"""Conversion of functions built by Python to ``FunctionDef`` messages, and of messages to callable graphs.
 
-Inside a function an input is named by node, output argument and position in it: ``mul:z:0``. Results and then arguments
-take names, in lower case, before the nodes do::
+Inside a function, an input is named by node, output argument and position in it: ``mul:z:0``. Results, then arguments,
+get their lower-case names before the nodes::
 
     args_0 ──> mul (Mul) ──> Identity        (args_0: float, mul_const: float) -> (identity: float)
     mul/Const ──┘                            mul = Mul(args_0, mul_const); ret identity = Identity:output:0
@@ -30,18 +30,18 @@ _OTHER = re.compile("[^a-z0-9]")
 
 
 class _Names:
-    """Names of arguments and results that are not taken."""
+    """Unique names of arguments and results."""
 
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
 
     def normalised(self, name: str) -> str:
-        """In lower case, without other signs than letters, digits and underscores, and begins with a letter."""
+        """Return the name in lower case with only letters, digits and underscores, starting with a letter."""
         plain = _OTHER.sub("_", name.lower()).lstrip("_0123456789") or "unknown"
         return self.unique(plain)
 
     def unique(self, name: str) -> str:
-        """The name, numbered where it is taken."""
+        """Return the name, with a number if it is taken."""
         number = self._used.get(name)
         if number is None:
             self._used[name] = 0
@@ -60,23 +60,23 @@ def function_def(
     attrs: dict[str, Any] | None = None,
     output_names: Sequence[str] | None = None,
 ) -> Any:
-    """A function as a message.
+    """Return a function as a message.
 
     Args:
-        name: its name.
-        body: its graph.
-        description: a sentence about it.
-        attrs: its attributes, in their Python form; None: none.
-        output_names: the names of its results; None: those of the operations that give them.
+        name: name of the function.
+        body: graph of the function.
+        description: description of the function.
+        attrs: attributes in their Python form; None: none.
+        output_names: names of the results; None: the names of the operations that produce them.
 
     Raises:
-        ValueError: an operation in it takes something of another graph.
+        ValueError: an operation has an input from another graph.
     """
-    made = FunctionDef()
-    made.signature.name = name
-    made.signature.description = description
+    message = FunctionDef()
+    message.signature.name = name
+    message.signature.description = description
     for key, value in (attrs or {}).items():
-        encode_attr(value, made.attr[key])
+        encode_attr(value, message.attr[key])
     args = {tensor.op for tensor in body.args}
     operations = [op for op in body.graph.get_operations() if op not in args]
     names = _Names()
@@ -84,24 +84,24 @@ def function_def(
     where: dict[Tensor, str] = {}
     for tensor in body.args:
         where[tensor] = names.normalised(tensor.op.name)
-        made.signature.input_arg.add(name=where[tensor], type=tensor.dtype.base_dtype.as_datatype_enum)
+        message.signature.input_arg.add(name=where[tensor], type=tensor.dtype.base_dtype.as_datatype_enum)
     called = {op: names.unique(op.name) for op in operations}
     for op in operations:
         _name_outputs(op, called[op], where)
     for op in operations:
-        _add_node(made, op, called, where)
+        _add_node(message, op, called, where)
     for result, tensor in zip(results, body.results, strict=True):
-        made.signature.output_arg.add(name=result, type=tensor.dtype.base_dtype.as_datatype_enum)
-        made.ret[result] = where[tensor]
+        message.signature.output_arg.add(name=result, type=tensor.dtype.base_dtype.as_datatype_enum)
+        message.ret[result] = where[tensor]
     for op in body.targets:
-        made.signature.control_output.append(op.name)
-        made.control_ret[op.name] = called[op]
-    made.signature.is_stateful = any(op.op_def is not None and op.op_def.is_stateful for op in operations)
-    return made
+        message.signature.control_output.append(op.name)
+        message.control_ret[op.name] = called[op]
+    message.signature.is_stateful = any(op.op_def is not None and op.op_def.is_stateful for op in operations)
+    return message
 
 
 def _name_outputs(op: Operation, name: str, where: dict[Tensor, str]) -> None:
-    """Notes how the outputs of a node are named; others may take them that were made before it, as loops do."""
+    """Record the names of a node's outputs; in loops, earlier nodes may use them."""
     if op.op_def is None:
         return
     for arg, positions in op.op_def.output_ranges(op.attrs).items():
@@ -109,12 +109,15 @@ def _name_outputs(op: Operation, name: str, where: dict[Tensor, str]) -> None:
             where[op.outputs[position]] = f"{name}:{arg}:{number}"
 
 
-def _add_node(made: Any, op: Operation, called: dict[Operation, str], where: dict[Tensor, str]) -> None:
-    """Adds a node."""
-    node = made.node_def.add(name=called[op], op=op.type, device=op.device)
+def _add_node(message: Any, op: Operation, called: dict[Operation, str], where: dict[Tensor, str]) -> None:
+    """Add a node to the message."""
+    node = message.node_def.add(name=called[op], op=op.type, device=op.device)
     node.input.extend(where[tensor] for tensor in op.inputs)
-    waited = sorted((one for one in op.control_inputs if one in called), key=lambda one: one.name)
-    node.input.extend(f"^{called[one]}" for one in waited)
+    waited = sorted(
+        (control_input for control_input in op.control_inputs if control_input in called),
+        key=lambda control_input: control_input.name,
+    )
+    node.input.extend(f"^{called[control_input]}" for control_input in waited)
     for key, value in op.attrs.items():
         encode_attr(value, node.attr[key])
 
@@ -122,35 +125,35 @@ def _add_node(made: Any, op: Operation, called: dict[Operation, str], where: dic
 def add_function(
     graph: Graph, name: str, body: FunctionBody, description: str = "", attrs: dict[str, Any] | None = None
 ) -> None:
-    """Puts a function into a graph's library.
+    """Add a function to a graph's library.
 
     Args:
-        graph: the graph.
-        name: its name there.
-        body: its graph.
-        description: a sentence about it.
-        attrs: its attributes; None: none.
+        graph: graph to extend.
+        name: name of the function.
+        body: graph of the function.
+        description: description of the function.
+        attrs: attributes; None: none.
     """
-    made = function_def(name, body, description, attrs)
-    graph.functions[name] = made.SerializeToString(deterministic=True)
-    graph.function_op_defs[name] = decode_op_def(made.signature)
+    message = function_def(name, body, description, attrs)
+    graph.functions[name] = message.SerializeToString(deterministic=True)
+    graph.function_op_defs[name] = decode_op_def(message.signature)
     graph.function_bodies[name] = body
 
 
 def body_of(graph: Graph, name: str) -> FunctionBody:
-    """The graph of a function of a graph's library, to be run.
+    """Return the executable graph of a library function.
 
     Args:
-        graph: the graph.
-        name: the function.
+        graph: graph with the library.
+        name: name of the function.
 
     Raises:
-        NotFoundError: there is no such function.
-        InvalidArgumentError: it is not sound.
+        NotFoundError: the function does not exist.
+        InvalidArgumentError: the function is invalid.
     """
-    known = graph.function_bodies.get(name)
-    if known is not None:
-        return known
+    existing = graph.function_bodies.get(name)
+    if existing is not None:
+        return existing
     if name not in graph.functions:
         raise NotFoundError.of(f"Function {name} is not defined.")
     library = GraphDef(versions=version_def(graph))
@@ -163,18 +166,18 @@ def body_of(graph: Graph, name: str) -> FunctionBody:
     inner.function_op_defs = graph.function_op_defs
     with inner.as_default():
         import_graph_def(message, name="")
-    made = FunctionBody(
+    body = FunctionBody(
         inner,
         _in_order(inner, "_Arg", lambda op: op.outputs[0]),
         _in_order(inner, "_Retval", lambda op: op.inputs[0]),
         _targets(inner, FunctionDef.FromString(graph.functions[name])),
     )
-    graph.function_bodies[name] = made
-    return made
+    graph.function_bodies[name] = body
+    return body
 
 
 def _in_order(graph: Graph, op_type: str, tensor: Any) -> tuple[Tensor, ...]:
-    """The tensors of the ends of a function, by their position among arguments or results."""
+    """Return the tensors of a function's arguments or results, ordered by position."""
     ends: Sequence[Operation] = [op for op in graph.get_operations() if op.type == op_type]
     return tuple(tensor(op) for op in sorted(ends, key=lambda op: op.attrs["index"]))
 

@@ -1,6 +1,6 @@
-"""A ``FunctionDef`` as a graph with placeholders for its arguments, ``function_def_to_graph`` of TensorFlow.
+"""TensorFlow's ``function_def_to_graph``: a ``FunctionDef`` as a graph with placeholders for its arguments.
 
-Within a function a tensor is named by node, output argument and number, ``split:output:1``; in a graph by its position
+Within a function, a tensor is named by node, output argument and number, ``split:output:1``; in a graph by its position
 among all outputs of the node, ``split:1``.
 
 Source: tensorflow/python/framework/function_def_to_graph.py, release 1.15 (names, sentences).
@@ -25,18 +25,18 @@ from gpuplace.typing import ShapeLike
 def function_def_to_graph_def(
     fdef: Any, input_shapes: Sequence[ShapeLike] | None = None, copy_functions: bool = True
 ) -> tuple[Any, dict[str, str]]:
-    """A function as a graph whose first nodes are placeholders for its arguments.
+    """Convert a function to a graph that starts with placeholders for its arguments.
 
     Args:
-        fdef: the function.
-        input_shapes: those of the arguments, None for one that is not known; None: as the function has them.
-        copy_functions: put the functions of the default graph's library into that of the message.
+        fdef: function message.
+        input_shapes: shapes of the arguments, each None if unknown; None: those of the function.
+        copy_functions: whether to copy the functions of the default graph's library to the message.
 
     Returns:
-        A ``GraphDef``, and the name of each tensor within the function with its name in the graph.
+        A ``GraphDef``, and a dict from tensor names within the function to names in the graph.
 
     Raises:
-        ValueError: another number of shapes than of arguments.
+        ValueError: the numbers of shapes and arguments differ.
     """
     outer, args = get_default_graph(), fdef.signature.input_arg
     if input_shapes is not None and len(input_shapes) != len(args):
@@ -44,10 +44,10 @@ def function_def_to_graph_def(
             f"Length of input_shapes must match the number of input_args. len(input_shapes): {len(input_shapes)}"
             f" len(input_arg): {len(args)}"
         )
-    made = GraphDef(versions=version_def(outer))
+    graph_def = GraphDef(versions=version_def(outer))
     names: dict[str, str] = {}
     for number, arg in enumerate(args):
-        node = made.node.add(name=arg.name, op="Placeholder")
+        node = graph_def.node.add(name=arg.name, op="Placeholder")
         node.attr["dtype"].type = arg.type
         shape = None if input_shapes is None else input_shapes[number]
         if shape is not None:
@@ -57,26 +57,28 @@ def function_def_to_graph_def(
                 _only_shape(value) if key == "_output_shapes" else value
             )
         names[arg.name], names[f"^{arg.name}"] = f"{arg.name}:0", f"^{arg.name}"
-    for known in fdef.node_def:
-        names[f"^{known.name}"] = f"^{known.name}"
-        for arg_name, positions in _op_def(outer, known.op).output_ranges(decode_attrs(known.attr)).items():
+    for function_node in fdef.node_def:
+        names[f"^{function_node.name}"] = f"^{function_node.name}"
+        for arg_name, positions in (
+            _op_def(outer, function_node.op).output_ranges(decode_attrs(function_node.attr)).items()
+        ):
             for number, position in enumerate(positions):
-                names[f"{known.name}:{arg_name}:{number}"] = f"{known.name}:{position}"
-    for known in fdef.node_def:
-        node = made.node.add()
-        node.CopyFrom(known)
-        node.input[:] = [names[name] for name in known.input]
+                names[f"{function_node.name}:{arg_name}:{number}"] = f"{function_node.name}:{position}"
+    for function_node in fdef.node_def:
+        node = graph_def.node.add()
+        node.CopyFrom(function_node)
+        node.input[:] = [names[name] for name in function_node.input]
     if copy_functions:
         for serialised in outer.functions.values():
-            made.library.function.append(FunctionDef.FromString(serialised))
-    return made, names
+            graph_def.library.function.append(FunctionDef.FromString(serialised))
+    return graph_def, names
 
 
 def _only_shape(value: Any) -> Any:
-    """The attribute with the one shape of a list."""
-    made = type(value)()
-    made.shape.CopyFrom(value.list.shape[0])
-    return made
+    """Return the attribute with the only shape of a list."""
+    attr = type(value)()
+    attr.shape.CopyFrom(value.list.shape[0])
+    return attr
 
 
 def _op_def(graph: Graph, op_type: str) -> OpDef:
@@ -84,15 +86,15 @@ def _op_def(graph: Graph, op_type: str) -> OpDef:
 
 
 def fill_func_graph(graph: Any, fdef: Any, input_shapes: Sequence[ShapeLike] | None = None) -> None:
-    """Puts the nodes of a function into an empty graph of one, with its arguments, results and what runs besides.
+    """Add the nodes of a function to an empty function graph, with its arguments, results and control outputs.
 
     Args:
-        graph: the graph, a `FuncGraph`.
-        fdef: the function, a message or its bytes.
-        input_shapes: those of the arguments, None for one that is not known; None: as the function has them.
+        graph: empty `FuncGraph`.
+        fdef: function message, or its bytes.
+        input_shapes: shapes of the arguments, each None if unknown; None: those of the function.
 
     Raises:
-        ValueError: another number of shapes than of arguments.
+        ValueError: the numbers of shapes and arguments differ.
     """
     if isinstance(fdef, bytes):
         fdef = FunctionDef.FromString(fdef)

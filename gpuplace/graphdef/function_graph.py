@@ -1,12 +1,12 @@
-"""The body of a library's function as a graph of its own: `_Arg` nodes, the nodes of the function, `_Retval` nodes.
+"""The body of a library function as a separate graph: `_Arg` nodes, the nodes of the function, `_Retval` nodes.
 
-TensorFlow places such a graph for every function that it calls and does not copy into its caller::
+TensorFlow places such a graph for every function that it calls without inlining it::
 
     def add(x, y) -> sum        x (_Arg 0) ─┬─> plus (AddV2) ─> sum_RetVal (_Retval 0)
       plus = AddV2(x, y)        y (_Arg 1) ─┘
       return plus:z:0
 
-A caller pins arguments and results to the devices where it has them. Here there is no caller, and nothing is pinned.
+A caller pins arguments and results to its devices. Here there is no caller, so nothing is pinned.
 
 Source: InstantiateFunction in tensorflow/core/framework/function.cc, releases 1.15 and 2.21.
 """
@@ -28,7 +28,7 @@ _NEAREST = 5
 
 
 def check_function(library: Collection[str], name: str) -> None:
-    """NotFoundError, with the nearest names that there are, if a library has no function of this name."""
+    """Raise NotFoundError with the nearest names if a library does not contain a function."""
     if name not in library:
         near = difflib.get_close_matches(name, library, _NEAREST) or sorted(library)[:_NEAREST]
         raise NotFoundError.of(
@@ -38,39 +38,39 @@ def check_function(library: Collection[str], name: str) -> None:
 
 
 def function_graph(graph_def: Any, name: str, catalogue: Catalogue) -> Any:
-    """A function's body as a `GraphDef`, with the whole library.
+    """Return a function's body as a `GraphDef` with the whole library.
 
     Args:
-        graph_def: a `GraphDef` whose library has the function.
-        name: the function.
-        catalogue: the ops, which say what the outputs of nodes are called.
+        graph_def: a `GraphDef` whose library contains the function.
+        name: name of the function.
+        catalogue: op catalogue, which defines the names of node outputs.
 
     Raises:
-        NotFoundError: no such function; or it has attributes that only a call gives it.
-        InvalidArgumentError: the function is not sound.
+        NotFoundError: the function does not exist, or has attributes that only a call defines.
+        InvalidArgumentError: the function is invalid.
     """
     library = functions_by_name(graph_def.library.function, catalogue.ops)
     check_function(library, name)
     op_defs = {key: decode_op_def(function.signature) for key, function in library.items()}
     bodies = Bodies(function_bodies(library), op_defs, catalogue)
     body = bodies.instance(name, {})
-    wanted, given = bodies.types(name, {})
+    arg_types, result_types = bodies.types(name, {})
     function = library[name]
-    made = GraphDef()
-    made.versions.CopyFrom(graph_def.versions)
-    made.library.CopyFrom(graph_def.library)
+    graph = GraphDef()
+    graph.versions.CopyFrom(graph_def.versions)
+    graph.library.CopyFrom(graph_def.library)
     names = [*body.args, *(node.name for node in body.nodes)]
-    for index, (arg, dtype) in enumerate(zip(body.args, wanted, strict=True)):
-        node = made.node.add(name=arg, op="_Arg")
+    for index, (arg, dtype) in enumerate(zip(body.args, arg_types, strict=True)):
+        node = graph.node.add(name=arg, op="_Arg")
         for key, value in function.arg_attr[index].attr.items() if index in function.arg_attr else ():
             node.attr[key].CopyFrom(value)
         node.attr["T"].type = dtype.as_datatype_enum
         node.attr["index"].i = index
     defaults = {attr.name: attr.default_value for attr in function.signature.attr}
     written = {node.name: node for node in function.node_def}
-    for known, inputs, controls in zip(body.nodes, body.inputs, body.controls, strict=True):
-        node = made.node.add()
-        node.CopyFrom(written[known.name])
+    for body_node, inputs, controls in zip(body.nodes, body.inputs, body.controls, strict=True):
+        node = graph.node.add()
+        node.CopyFrom(written[body_node.name])
         for key in [key for key, value in node.attr.items() if value.placeholder]:
             given_value = defaults.get(node.attr[key].placeholder)
             if given_value is None:
@@ -83,21 +83,21 @@ def function_graph(graph_def: Any, name: str, catalogue: Catalogue) -> Any:
         ]
     taken = set(names)
     for index, ((source, output), dtype, result) in enumerate(
-        zip(body.results, given, _result_names(bodies, name), strict=True)
+        zip(body.results, result_types, _result_names(bodies, name), strict=True)
     ):
         while result in taken:
             result += "_"
         taken.add(result)
-        node = made.node.add(name=result, op="_Retval")
+        node = graph.node.add(name=result, op="_Retval")
         node.input.append(f"{names[source]}:{output}" if output else names[source])
         node.attr["T"].type = dtype.as_datatype_enum
         node.attr["index"].i = index
-    return made
+    return graph
 
 
 def _result_names(bodies: Bodies, name: str) -> list[str]:
-    """Names of the `_Retval` nodes: after the result argument, numbered in a list of several."""
-    found = []
+    """Return the names of the `_Retval` nodes: the result argument's name, numbered for lists."""
+    names = []
     for arg, count in bodies.result_counts(name, {}):
-        found += [f"{arg}_RetVal"] if count == 1 else [f"{arg}_RetVal_{i}" for i in range(count)]
-    return found
+        names += [f"{arg}_RetVal"] if count == 1 else [f"{arg}_RetVal_{i}" for i in range(count)]
+    return names

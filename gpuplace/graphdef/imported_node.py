@@ -1,7 +1,7 @@
-"""Nodes of a ``GraphDef`` as ``import_graph_def`` checks them: attributes, inputs, versions, order of making.
+"""Nodes of a ``GraphDef`` as ``import_graph_def`` checks them: attributes, inputs, versions, order of creation.
 
-The words are those of TensorFlow's import, which looks at every attribute of every node. Placing asks less, in other
-words (``gpuplace.placer.validate``); what both ask, whether a value is of the declared kind, is in
+The messages are those of TensorFlow's import, which checks every attribute of every node. Placement checks less, with
+other messages (``gpuplace.placer.validate``); the common check of the kinds of values is in
 ``gpuplace.graph.attr_check``.
 
 Source: tensorflow/core/graph/graph_constructor.cc and tensorflow/core/framework/node_def_util.cc, release 1.15.
@@ -30,17 +30,17 @@ from gpuplace.shapes import TensorShape
 
 OUTPUT_SHAPES = "_output_shapes"
 _FEW = 16
-"""Inputs; what takes more is not common enough for a short way."""
+"""Maximum number of inputs for which a fast check is used."""
 
 
 class NodeKind:
-    """What nodes of one op with the same attributes have in common, worked out once.
+    """Common properties of nodes with the same op and attributes, computed once.
 
     Attributes:
-        op_def: the signature.
-        attrs: the attributes, defaults included, without ``_class``.
-        output_shapes: the shapes that another program found, None if it says nothing.
-        extra_fields: what the ``NodeDef`` held besides, serialised.
+        op_def: signature of the op.
+        attrs: attributes including defaults, without ``_class``.
+        output_shapes: shapes that another program inferred, None if there are none.
+        extra_fields: other fields of the ``NodeDef``, serialised.
     """
 
     __slots__ = (
@@ -65,13 +65,13 @@ class NodeKind:
         self._output_types: Sequence[DType] | None = None
 
     def input_types(self) -> Sequence[DType]:
-        """The type of each input; KeyError for a missing attribute."""
+        """Return the type of each input; KeyError for a missing attribute."""
         if self._input_types is None:
             self._input_types = self.op_def.input_types(self.attrs)
         return self._input_types
 
     def takes(self, inputs: tuple[Tensor, ...]) -> bool:
-        """Whether these are the inputs that it needs, of just its types; False may also mean: look closer."""
+        """Return whether the inputs have exactly the expected types; if False, they may still be valid."""
         if self._plain is None:
             try:
                 types = self.input_types()
@@ -83,7 +83,7 @@ class NodeKind:
         return self._plain == [tensor.dtype for tensor in inputs]
 
     def output_types(self) -> Sequence[DType]:
-        """The type of each output; KeyError for a missing attribute."""
+        """Return the type of each output; KeyError for a missing attribute."""
         if self._output_types is None:
             self._output_types = self.op_def.output_types(self.attrs)
         return self._output_types
@@ -93,13 +93,13 @@ class ImportedNode:
     """A node of the ``GraphDef`` with its references resolved.
 
     Attributes:
-        name: its name there.
+        name: name in the ``GraphDef``.
         op_type: op type.
         device: requested device.
-        kind: what it shares with others.
+        kind: properties shared with other nodes.
         groups: its ``_class`` attribute, None if it has none.
         inputs: (node, output) of each data input, by the names of the ``GraphDef``.
-        control_inputs: nodes that run before.
+        control_inputs: names of the control inputs.
     """
 
     __slots__ = ("name", "op_type", "device", "kind", "groups", "inputs", "control_inputs")
@@ -115,15 +115,15 @@ class ImportedNode:
 
     @property
     def op_def(self) -> OpDef:
-        """The signature."""
+        """Signature of the op."""
         return self.kind.op_def
 
 
 class NodeReader:
-    """Checks nodes of one ``GraphDef`` against their signatures, those that are alike only once.
+    """Checks nodes of one ``GraphDef`` against their signatures, equal nodes only once.
 
     Args:
-        op_def_of: gives the signature of an op type, for a node, and that of newer releases, if any.
+        op_def_of: returns the signature of an op type for a node, and that of newer releases, if any.
         producer: version of the program that wrote the graph.
     """
 
@@ -136,7 +136,7 @@ class NodeReader:
         self._lengths = _Lengths()
 
     def read(self, proto: Any) -> ImportedNode:
-        """One node; InvalidArgumentError if it does not fit its signature."""
+        """Read a node; InvalidArgumentError if it does not match its signature."""
         name, op_type, device, texts = proto.name, proto.op, proto.device, list(proto.input)
         if not VALID_OP_NAME.fullmatch(name):
             self._op_def_of(op_type, name)  # an unknown op comes first
@@ -178,11 +178,11 @@ class NodeReader:
 
 
 _REMEMBERED = 1 << 10
-"""Bytes; of nodes with more attributes, large constants, no two are expected to be alike."""
+"""Maximum size of cached attributes in bytes; nodes with more, such as large constants, are rarely equal."""
 
 
 class _Lengths(dict[str, int]):
-    """Bytes that texts take in a serialised node; attributes, in order of their names, are what comes after them."""
+    """Text -> size in a serialised node, after which the sorted attributes start."""
 
     def __missing__(self, text: str) -> int:
         length = self[text] = _length(text)
@@ -190,7 +190,7 @@ class _Lengths(dict[str, int]):
 
 
 def _length(text: str) -> int:
-    """Bytes of a field that holds ``text``; 0 for an empty one, which is left out where a field occurs once."""
+    """Return the size of a field with ``text``; 0 for an empty text, which is omitted."""
     size = len(text) if text.isascii() else len(text.encode())
     if size < 128:
         return size + 2 if size else 0
@@ -201,7 +201,7 @@ _CLASS_KEY = b"\n\x06_class"
 
 
 def _split_class(data: bytes) -> tuple[bytes, bytes | None]:
-    """Serialised attributes without ``_class``, which differs from node to node, and that one."""
+    """Split serialised attributes into those without ``_class``, which differs between nodes, and ``_class``."""
     if _CLASS_KEY not in data:
         return data, None
     at = 0
@@ -223,7 +223,7 @@ def _split_class(data: bytes) -> tuple[bytes, bytes | None]:
 def _checked_attrs(
     proto: Any, name: str, op_def: OpDef, newer: OpDef | None, producer: int
 ) -> dict[str, Any]:
-    """The attributes of a node, defaults included; InvalidArgumentError if they do not fit the signature."""
+    """Return a node's attributes including defaults; InvalidArgumentError if they do not match the signature."""
     removal = op_def.removal(producer)
     if removal is not None:
         raise UnimplementedError.of(removal, facts={"node": name})
@@ -254,12 +254,12 @@ def _checked_attrs(
 
 
 def _checked_groups(groups: Any, name: str) -> tuple[bytes, ...]:
-    """A ``_class`` attribute; InvalidArgumentError for one that is not a list of strings."""
-    found: tuple[bytes, ...] = () if groups is None else groups
-    fault = kind_fault(_CLASS, found)
+    """Return a ``_class`` attribute; InvalidArgumentError if it is not a list of strings."""
+    values: tuple[bytes, ...] = () if groups is None else groups
+    fault = kind_fault(_CLASS, values)
     if fault is not None:
         raise _attr_error(fault, _CLASS, name)
-    return found
+    return values
 
 
 _CLASS = AttrDef(CLASS_ATTR, "list(string)")
@@ -270,7 +270,7 @@ def _attr_error(fault: str, attr: AttrDef, node: str) -> InvalidArgumentError:
 
 
 def _checked(attr: AttrDef, value: Any, node: str) -> Any:
-    """The value of an attribute if it is of the type, and among the values, that the signature allows."""
+    """Return an attribute's value if its type and value are allowed by the signature."""
     if attr.is_list and value is None:
         value = ()
     fault = kind_fault(attr, value)
@@ -303,7 +303,7 @@ def _checked(attr: AttrDef, value: Any, node: str) -> Any:
 
 
 def check_versions(versions: Any) -> None:
-    """InvalidArgumentError if the graph says that this release cannot read it."""
+    """Raise InvalidArgumentError if the graph's versions exclude this release."""
     ours = GRAPH_DEF_VERSIONS[rules()]
     if versions.producer < 0:
         raise InvalidArgumentError.of(

@@ -1,10 +1,9 @@
 """``import_graph_def``: the nodes of a ``GraphDef`` as operations of a graph.
 
-Everything is checked before the graph is touched: a failed import leaves it as it was. Nodes are made as soon
-as their inputs are there, smallest position first; the back edge of a loop (NextIteration into Merge) is closed
-at the end.
+Everything is checked before the graph is modified, so a failed import leaves it unchanged. A node is created when its
+inputs exist, in order of position; the back edge of a loop (NextIteration into Merge) is connected at the end.
 
-        graph_def          order of making
+        graph_def          order of creation
     0  loop (Merge) <--+     1  (waits for `enter` only)
     1  enter           |     0
     2  next ----------+     2, then closed into `loop`
@@ -35,11 +34,11 @@ from gpuplace.placer.placement_graph import split_tensor_name
 from gpuplace.release import rules
 
 _MAX_OUTPUTS = 1 << 20
-"""Outputs that all nodes together may have; every node allows 16 more, every input one."""
+"""Maximum total number of outputs; each node adds 16 to it, and each input one."""
 _MAX_SCOPES = 1 << 16
-"""Characters of all scopes of a name, and 16 for each character of it."""
+"""Maximum total length of all scopes of a name in characters; each character of the name adds 16."""
 _SHORT_SCOPE = 1 << 8
-"""Characters; of longer ones not all parts may be noted, which depends on the rest of the name."""
+"""Length up to which a scope is always recorded, in characters."""
 _LOC = b"loc:@"
 
 
@@ -51,23 +50,23 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Adds the nodes of ``graph_def`` to the default graph.
+    """Add the nodes of ``graph_def`` to the default graph.
 
     Args:
-        graph_def: a ``GraphDef``, ours or TensorFlow's.
-        input_map: from ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place;
-            None: nothing is replaced.
+        graph_def: a ``GraphDef``, of this package or TensorFlow's.
+        input_map: ``"node:output"``, ``"node"`` or ``"^node"`` -> tensor (or operation) to use instead; None: no
+            replacements.
         return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
-        name: prefix for the names; ``"import"`` where None, none where empty.
+        name: prefix of the names; None: ``"import"``; empty: no prefix.
         op_dict: ignored, as in TensorFlow.
-        producer_op_list: ignored: which attributes newer releases added with which defaults is known.
+        producer_op_list: ignored, since the attributes that newer releases added and their defaults are known.
 
     Returns:
         A list of the operations and tensors named by ``return_elements``, or None.
 
     Raises:
         TypeError: an argument is of the wrong type.
-        ValueError: the graph is invalid (a cycle, a name twice, an unknown input, types that do not fit, ...).
+        ValueError: the graph is invalid (a cycle, a duplicate name, an unknown input, mismatching types, ...).
         NotFoundError: an op type is not registered.
     """
     message = _as_graph_def(graph_def)
@@ -91,14 +90,14 @@ def import_graph_def(
         try:
             run = _Import(graph, message, scope[:-1] if scope else "", replaced)
             run.check_mapping(mapping)
-            wanted = [run.check_return_element(element) for element in return_elements or ()]
+            requested = [run.check_return_element(element) for element in return_elements or ()]
             run.make_operations()
         except InvalidArgumentError as error:
             raise ValueError(
                 safe_text(error.with_facts(error.message))
             ) from None  # with the runtime's tags, as in TensorFlow
         run.commit()
-        return None if return_elements is None else [run.result(*element) for element in wanted]
+        return None if return_elements is None else [run.result(*element) for element in requested]
 
 
 def _as_text(name: str | bytes) -> str:
@@ -119,7 +118,7 @@ def _key(text: str) -> tuple[str, int]:
 
 
 def _replacements(graph: Graph, mapping: Mapping[str, Any], scope: str) -> dict[tuple[str, int], Any]:
-    """The tensors and operations to use in place of inputs; values that are not tensors become constants."""
+    """Return the replacements of inputs; values that are not tensors become constants."""
     plain = [
         value for key, value in mapping.items() if not key.startswith("^") and not isinstance(value, Tensor)
     ]
@@ -140,13 +139,13 @@ def _replacements(graph: Graph, mapping: Mapping[str, Any], scope: str) -> dict[
 
 
 def _names_and_prefixes(names: Iterable[str]) -> set[str]:
-    """The names of operations, and all that stands before a slash in them: an imported node gets none of these."""
-    found: set[str] = set()
+    """Return the names of operations and all their scopes, none of which an imported node may get."""
+    taken: set[str] = set()
     for name in names:
-        while name and name not in found:
-            found.add(name)
+        while name and name not in taken:
+            taken.add(name)
             name = name.rpartition("/")[0]
-    return found
+    return taken
 
 
 class _Import:
@@ -161,7 +160,7 @@ class _Import:
         self.in_order: list[Operation] = []
         self.taken: list[str] = []
         self._names: dict[str, str] = {}
-        """The name that each node gets."""
+        """Node name -> name in the graph."""
         check_versions(message.versions)
         self.functions = functions_by_name(message.library.function, op_registry())
         function_defs = {name: decode_op_def(function.signature) for name, function in self.functions.items()}
@@ -183,7 +182,7 @@ class _Import:
         self.by_name = {node.name: node for node in self.nodes}
 
     def _op_defs(self, op_type: str, node: str) -> tuple[OpDef, OpDef | None]:
-        """The signature of an op type, and the one of newer releases, if that is another."""
+        """Return the signature of an op type, and that of newer releases if different."""
         registry, newer = op_registry(), op_registry("2.21")
         op_def = self.function_defs.get(op_type)
         if op_def is not None:
@@ -195,7 +194,7 @@ class _Import:
         return op_def, newer.get(op_type) if newer is not registry else None
 
     def check_mapping(self, mapping: Mapping[str, Any]) -> None:
-        """ValueError for keys of ``input_map`` that name nothing in the graph."""
+        """Raise ValueError for keys of ``input_map`` that do not exist in the graph."""
         if not mapping:
             return
         used = {source for node in self.nodes for source in node.inputs}
@@ -211,29 +210,31 @@ class _Import:
         return node is not None and (output < 0 or output < len(node.kind.output_types()))
 
     def check_return_element(self, element: str) -> tuple[str, int | None]:
-        """Node and output (None for the operation itself) of a return element; ValueError if there is no such."""
+        """Return node and output (None: the operation) of a return element; ValueError if it does not exist."""
         name, colon, output = element.rpartition(":")
         if ":" in name or (colon and not output.isdecimal()):
             raise ValueError(f"Cannot convert {element!r} to a tensor name.")
-        found = split_tensor_name(element) if colon else (element, None)
-        if found not in self.replaced and not self._exists(found[0], -1 if found[1] is None else found[1]):
-            kind = "node" if found[1] is None else "tensor"
-            if found[1] is not None and self._exists(found[0], -1):
-                count = len(self.by_name[found[0]].kind.output_types())
+        source = split_tensor_name(element) if colon else (element, None)
+        if source not in self.replaced and not self._exists(
+            source[0], -1 if source[1] is None else source[1]
+        ):
+            kind = "node" if source[1] is None else "tensor"
+            if source[1] is not None and self._exists(source[0], -1):
+                count = len(self.by_name[source[0]].kind.output_types())
                 raise ValueError(
-                    f"Invalid return output {found[1]} of node '{found[0]}', which has {count} output(s)"
+                    f"Invalid return output {source[1]} of node '{source[0]}', which has {count} output(s)"
                 )
             raise ValueError(f"Requested return {kind} {element!r} not found in graph def")
-        return found
+        return source
 
     def result(self, name: str, output: int | None) -> Any:
-        """The operation or tensor for a checked return element."""
+        """Return the operation or tensor of a checked return element."""
         if output is None:
             return self.made[name]
         return self.replaced.get((name, output)) or self.made[name].outputs[output]
 
     def make_operations(self) -> None:
-        """Makes the operations outside the graph's tables; InvalidArgumentError or ValueError if one is invalid."""
+        """Create the operations outside the graph's tables; InvalidArgumentError or ValueError if one is invalid."""
         graph = self.graph
         graph._check_not_finalized()
         stack = capture_stack()
@@ -252,10 +253,10 @@ class _Import:
                 inputs = [tensors[source] for source in node.inputs]
             except KeyError:
                 inputs = [self._input(node, *source) for source in node.inputs]
-            known = tuple([tensor for tensor in inputs if tensor is not None])
-            if len(known) < len(inputs):
+            present = tuple([tensor for tensor in inputs if tensor is not None])
+            if len(present) < len(inputs):
                 looping.append(index)
-            if not kind.takes(known):
+            if not kind.takes(present):
                 self._check_inputs(node, inputs)
             controls: list[Operation] = []
             if node.control_inputs:
@@ -266,15 +267,15 @@ class _Import:
                 if groups not in renamed:
                     renamed[groups] = tuple([self._group(group, names) for group in groups])
                 attrs[CLASS_ATTR] = renamed[groups]
-            op = Operation(graph, names[node.name], node.op_type, kind.op_def, known, controls, attrs)
+            op = Operation(graph, names[node.name], node.op_type, kind.op_def, present, controls, attrs)
             outputs = kind.output_types()
             left -= len(outputs)
             if left < 0:
                 raise _too_many_outputs(node, len(outputs))
-            graph._add_outputs(op, outputs, compute_shapes=len(known) == len(inputs))
+            graph._add_outputs(op, outputs, compute_shapes=len(present) == len(inputs))
             if kind.output_shapes is not None and len(kind.output_shapes) == len(outputs):
                 for tensor, shape in zip(op.outputs, kind.output_shapes):
-                    with contextlib.suppress(ValueError):  # an older graph may say less than is inferred now
+                    with contextlib.suppress(ValueError):  # an older graph may contain less specific shapes
                         tensor.set_shape(shape)
             op._device = node.device
             op.extra_fields = kind.extra_fields
@@ -292,7 +293,7 @@ class _Import:
         self._set_devices()
 
     def _unique_names(self) -> dict[str, str]:
-        """The name that each node gets; nothing is reserved before ``commit``."""
+        """Return the name of each node in the graph; names are reserved only by ``commit``."""
         prefix = f"{self.prefix}/" if self.prefix else ""
         in_use = self.graph._names_in_use
         result: dict[str, str] = {node.name: prefix + node.name for node in self.nodes}
@@ -303,20 +304,20 @@ class _Import:
         taken = _names_and_prefixes(self.graph._by_name)
         counts: dict[str, int] = {}
         for node in self.nodes:
-            wanted = chosen = prefix + node.name
-            if wanted in taken:
-                count = counts.get(wanted, 0)
+            base = chosen = prefix + node.name
+            if base in taken:
+                count = counts.get(base, 0)
                 while chosen in taken:
                     count += 1
-                    chosen = f"{wanted}_{count}"
-                counts[wanted] = count
+                    chosen = f"{base}_{count}"
+                counts[base] = count
             taken.add(chosen)
             result[node.name] = chosen
         self.taken = [name.lower() for name in result.values()]
         return result
 
     def _input(self, node: ImportedNode, source: str, output: int) -> Tensor | None:
-        """The tensor for an input; None for the back edge of a loop whose source is not made yet."""
+        """Return the tensor of an input; None for the back edge of a loop whose source does not exist yet."""
         if (source, output) in self.replaced:
             return self.replaced[source, output]
         op = self.made.get(source)
@@ -334,14 +335,14 @@ class _Import:
 
     def _check_inputs(self, node: ImportedNode, inputs: Sequence[Tensor | None]) -> None:
         try:
-            wanted = node.kind.input_types()
+            input_types = node.kind.input_types()
         except KeyError as error:
             raise InvalidArgumentError.of(
                 f"NodeDef missing attr {error} from Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}"
             ) from None
-        if len(wanted) != len(inputs):
-            raise InvalidArgumentError.of(input_count_fault(node.op_def, wanted, len(inputs), node.name))
-        for index, (dtype, tensor) in enumerate(zip(wanted, inputs)):
+        if len(input_types) != len(inputs):
+            raise InvalidArgumentError.of(input_count_fault(node.op_def, input_types, len(inputs), node.name))
+        for index, (dtype, tensor) in enumerate(zip(input_types, inputs)):
             if (
                 tensor is None
                 or dtype is tensor.dtype
@@ -361,7 +362,7 @@ class _Import:
         return _LOC + renamed.encode()
 
     def _set_devices(self) -> None:
-        """Merges the device scopes into the nodes' devices; colocated nodes take that of a node they go with."""
+        """Merge the device scopes into the nodes' devices; colocated nodes take the device of a node in their group."""
         graph = self.graph
         colocated: list[tuple[Operation, list[str]]] = []
         canonical: dict[str, str] = {}
@@ -385,7 +386,7 @@ class _Import:
             for name in others:
                 other = by_name.get(name) or graph._by_name.get(name)
                 if other is None:
-                    if rules() == "2.21" or graph.is_func_graph:  # it may be in a graph around the function
+                    if rules() == "2.21" or graph.is_func_graph:  # the node may be in an outer graph
                         continue
                     node, wanted = (one.removeprefix(f"{self.prefix}/") for one in (op.name, name))
                     raise ValueError(
@@ -396,7 +397,7 @@ class _Import:
                     break
 
     def commit(self) -> None:
-        """Adds everything to the graph; cannot fail."""
+        """Add all operations to the graph; this cannot fail."""
         graph = self.graph
         with graph._lock:
             _add_functions(graph, self.functions, self.function_defs, self.message.library)
@@ -422,14 +423,14 @@ class _Import:
 
 def _too_many_outputs(node: ImportedNode, count: int) -> ResourceExhaustedError:
     return ResourceExhaustedError.of(
-        f"Node '{node.name}' ({node.op_type}) and those before it have more outputs than fit a graph of this size",
+        f"Node '{node.name}' ({node.op_type}) and the nodes before it have too many outputs for a graph of this size",
         facts={"outputs of the node": str(count), "allowed": f"{_MAX_OUTPUTS} in all, 16 a node, 1 an input"},
-        hint="is the length that the node declares right? gpuplace.place() needs no tensors and takes it",
+        hint="check the length that the node declares; gpuplace.place() creates no tensors and accepts it",
     )
 
 
 def _check_depth(function: Any) -> None:
-    """InvalidArgumentError for a function that could be written, but not read again."""
+    """Raise InvalidArgumentError for a function that could be serialised but not parsed again."""
     try:
         FunctionDef.FromString(function.SerializeToString())
     except (DecodeError, EncodeError) as error:
@@ -439,15 +440,15 @@ def _check_depth(function: Any) -> None:
 
 
 def _other_node(group: bytes, own: str) -> str | None:
-    """The node that a ``_class`` entry ties to; None for the node itself or an entry of another kind."""
+    """Return the node that a ``_class`` entry refers to; None for the node itself or another kind of entry."""
     name = group[len(_LOC) :].decode(errors="replace") if group.startswith(_LOC) else own
     return None if name == own else name
 
 
 def _scopes_of(name: str) -> list[str]:
-    """The name scopes that a name lies in, lower-cased: later ones of the same name get a number.
+    """Return the lower-case name scopes of a name, which later scopes of the same name must avoid.
 
-    Of a name with very many scopes the innermost are left out: all together would be far longer than the name.
+    The innermost scopes of a name with very many scopes are omitted: all together would be far longer than the name.
     """
     lower, scopes, left = name.lower(), [], _MAX_SCOPES + 16 * len(name)
     at = lower.find("/")
@@ -462,12 +463,12 @@ def add_library(graph: Graph, library: Any, ops: OpRegistry) -> None:
     """Add the functions of a library to a graph.
 
     Args:
-        graph: the graph.
+        graph: graph to extend.
         library: a `FunctionDefLibrary`.
-        ops: the ops that there are.
+        ops: registered ops.
 
     Raises:
-        InvalidArgumentError: a function has the name of an op, or two different ones share a name.
+        InvalidArgumentError: a function has the name of an op, or two different functions have the same name.
     """
     functions = functions_by_name(library.function, ops)
     op_defs = {name: decode_op_def(function.signature) for name, function in functions.items()}

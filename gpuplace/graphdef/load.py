@@ -1,7 +1,7 @@
-"""Graphs from files and messages: what ``gpuplace.place``, the command line and the explorer accept.
+"""Loading of graphs from files and messages, for ``gpuplace.place``, the command line and the explorer.
 
 A path may be a ``.pb`` or ``.pbtxt`` GraphDef (also gzipped), a ``.meta`` MetaGraphDef, a SavedModel folder, or a
-TensorBoard event file with a graph in it.
+TensorBoard event file that contains a graph.
 """
 
 from __future__ import annotations
@@ -37,39 +37,39 @@ from gpuplace.shapes import TensorShape
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
 _SAVED_MODEL = b"\x08\x01\x12"
-"""How a SavedModel begins: its schema version, 1, and a MetaGraphDef."""
+"""First bytes of a SavedModel: its schema version, 1, and a MetaGraphDef."""
 
 _GRAPH_DEF = (b"\x0a", b"\x22", b"node", b"versions")
-"""How a GraphDef begins, in a file that is named like a SavedModel."""
+"""First bytes of a GraphDef in a file that is named like a SavedModel."""
 
 _SAMPLE = 100
-"""Nodes that are looked at to see whether a message is a GraphDef."""
+"""Number of nodes to check for whether a message is a GraphDef."""
 
-_MOST_NEARBY = 5
-"""Folders that are named."""
+_MAX_NEARBY = 5
+"""Maximum number of folders to list."""
 
 _MANY = 2000
-"""Number of nodes from which on reading columns is worth serialising a message again."""
+"""Number of nodes from which it pays off to serialise a message for reading by columns."""
 
 _SHOWN = 500
-"""Characters of a parser's complaint."""
+"""Maximum length of a quoted parser error, in characters."""
 
 
 def open_model(source: Any) -> Model:
-    """What a message, bytes, file or SavedModel folder holds, with all its parts.
+    """Return the content of a message, bytes, file or SavedModel folder, with all its parts.
 
     Args:
-        source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
-            bytes, a path, or an object of TensorFlow's as `tensorflow_objects` lists them; a `Model` is given back as
-            it is.
+        source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised bytes, a
+            path,
+            or an object of TensorFlow's as `tensorflow_objects` lists them; a `Model` is returned unchanged.
 
     Raises:
-        NotFoundError: no such file, or a folder without a SavedModel.
+        NotFoundError: the file does not exist, or the folder contains no SavedModel.
         PermissionDeniedError, FailedPreconditionError: the file cannot be read.
-        ResourceExhaustedError: more than a message can hold, or compressed out of all proportion.
-        DataLossError: the content is no such message: truncated, corrupt, or something else.
+        ResourceExhaustedError: the file exceeds the size of a message, or is compressed excessively.
+        DataLossError: the content is not such a message: truncated, corrupt, or something else.
         InvalidArgumentError: an object of TensorFlow's has no graph, or TensorFlow cannot save it.
-        TypeError: ``source`` is nothing of the kind.
+        TypeError: ``source`` has another type.
     """
     try:
         return _opened(source)
@@ -86,25 +86,26 @@ def load_graph_def(
     clear_devices: bool = False,
     catalogue: Catalogue | None = None,
 ) -> Any:
-    """The ``GraphDef`` in a message, bytes, file or SavedModel folder.
+    """Return the ``GraphDef`` of a message, bytes, file or SavedModel folder.
 
     Args:
         source: as for ``open_model``.
-        tags: which MetaGraphDef of a SavedModel, by all its tags; None: that of ``serve``.
-        signature: key of a signature: only the nodes that it needs, their calls marked to be inlined; ``""``: the whole
-            graph; None: the serving signature; the whole graph of a model without signatures.
-        function: name of a function of the library: its body alone, between ``_Arg`` and ``_Retval`` nodes, its calls
-            marked to be inlined; None or ``""``: none.
-        clear_devices: whether the nodes lose the devices that they ask for.
-        catalogue: the ops, which ``function`` needs; the process's release's if None.
+        tags: all tags of a SavedModel's MetaGraphDef; None: the one tagged ``serve``.
+        signature: signature key: only the nodes that it needs, with calls marked for inlining; ``""``: the whole graph;
+            None: the serving signature, or the whole graph of a model without signatures.
+        function: name of a library function: only its body, between ``_Arg`` and ``_Retval`` nodes, with calls marked
+            for
+            inlining; None or ``""``: no function.
+        clear_devices: whether to remove the device requests of the nodes.
+        catalogue: op catalogue, needed for ``function``; None: that of the current release.
 
     Returns:
         A ``GraphDef``.
 
     Raises:
-        NotFoundError: no such file, no such tags, signature or function, or a folder without a SavedModel.
-        InvalidArgumentError: the signature or the function is not sound.
-        ValueError: ``tags`` or ``signature`` for what has none.
+        NotFoundError: the file, tags, signature or function do not exist, or the folder contains no SavedModel.
+        InvalidArgumentError: the signature or the function is invalid.
+        ValueError: ``tags`` or ``signature`` for a source that has none.
         Other errors: as for ``open_model``.
     """
     model = open_model(source)
@@ -123,11 +124,13 @@ def _graph_def(model: Model, part: Part, catalogue: Catalogue) -> Any:
 
 
 def _out_of_memory() -> ResourceExhaustedError:
-    return ResourceExhaustedError.of("Out of memory while reading a graph", hint="is it a graph at all?")
+    return ResourceExhaustedError.of(
+        "Out of memory while reading a graph", hint="check that the file is a graph"
+    )
 
 
 def _opened(source: Any) -> Model:
-    """The model that ``source`` is or holds."""
+    """Return the model that ``source`` is or contains."""
     if isinstance(source, Model):
         return source
     if isinstance(source, Message) and source.DESCRIPTOR.name != "RunMetadata":
@@ -151,11 +154,11 @@ def _load_path(given: Path) -> Model:
 
 
 def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
-    """The model in a file that has been read, perhaps on another machine.
+    """Return the model of a file that has been read, possibly on another machine.
 
     Args:
-        data, names, path: what `read_file` gave.
-        given: what the user called the file, or its folder.
+        data, names, path: results of `read_file`.
+        given: path of the file or folder as passed by the user.
 
     Raises:
         DataLossError, ResourceExhaustedError: as for ``open_model``.
@@ -163,7 +166,8 @@ def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
     _refuse_others(path, data, str(path))
     if (nothing := empty_text(data)) is not None:
         raise DataLossError.of(
-            f"{path} {nothing}: there is no graph in it", hint="was the program that wrote it stopped?"
+            f"{path} {nothing}, so it contains no graph",
+            hint="check whether the program that wrote it was interrupted",
         )
     if is_event_file(data):
         return Model(graph_in_events(data, path), path.name, given)
@@ -183,40 +187,42 @@ def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
 
 
 def _check_has_nodes(message: Any, path: Path, data: bytes) -> None:
-    """DataLossError for a message of another kind, whose bytes happen to be a GraphDef's too."""
+    """Raise DataLossError for another message whose bytes can be parsed as a GraphDef."""
     if not isinstance(message, GraphDef):
         return
     nodes = message.node[:_SAMPLE]
     is_other = not any(node.name and node.op for node in nodes)
     if is_other and (nodes or not (message.HasField("versions") or message.library.function)):
         raise DataLossError.of(
-            f"{path} is a protobuf message, but not of a graph: it has no nodes with a name and an op",
+            f"{path} is a protobuf message but not a graph: it has no nodes with a name and an op",
             facts={"size": f"{len(data)} bytes"},
-            hint="a graph is what graph.as_graph_def().SerializeToString() or tf.io.write_graph writes",
+            hint="write a graph with graph.as_graph_def().SerializeToString() or tf.io.write_graph",
         )
 
 
 def _binary_kind(data: bytes, kind: Any) -> Any:
-    """The message that data are: a SavedModel begins with its version, where a GraphDef has a node."""
+    """Return the message type of some data: a SavedModel starts with its version, a GraphDef with a node."""
     return SavedModel if kind is GraphDef and data.startswith(_SAVED_MODEL) else kind
 
 
 def read_file(path: Path) -> tuple[bytes, str, Path]:
-    """A file's content, decompressed, its name in small letters without .gz, and its path; a folder's SavedModel.
+    """Return a file's decompressed content, its lower-case name without .gz, and its path.
+
+    For a folder, the file of its SavedModel is read.
 
     Raises:
-        NotFoundError, PermissionDeniedError, FailedPreconditionError: it cannot be read.
-        DataLossError, ResourceExhaustedError: it cannot be decompressed, or is too large.
+        NotFoundError, PermissionDeniedError, FailedPreconditionError: the file cannot be read.
+        DataLossError, ResourceExhaustedError: the file cannot be decompressed or is too large.
     """
     with with_op_errors(path):
         if path.is_dir():
-            found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
-            if not found:
+            files = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
+            if not files:
                 raise NotFoundError.of(
                     f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}",
-                    hint=f"{path} is a folder: {folder_advice(path)}",
+                    hint=f"{path} is a folder; {folder_advice(path)}",
                 )
-            path = found[0]
+            path = files[0]
         data = read_message(path)
     names = path.name.lower()
     if names.endswith(".gz"):
@@ -226,7 +232,7 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
 
 
 def _refuse_others(path: str | Path, data: bytes, what: str) -> None:
-    """DataLossError for what is known to be another kind of file, with the way to a graph."""
+    """Raise DataLossError for other known kinds of files, with advice how to obtain a graph."""
     other = kind_of(path, data)
     if other is not None:
         raise DataLossError.of(f"{what} is {other.what}, not a graph", hint=other.advice)
@@ -245,13 +251,13 @@ def _parse(kind: Any, data: bytes, what: str) -> Any:
         raise DataLossError.of(
             f"Can't parse {what} as binary proto",
             facts={"because": str(error), "size": f"{len(data)} bytes"},
-            hint="is the file complete? A graph as text has to end in .pbtxt; gpuplace.parse_log reads logs",
+            hint="check that the file is complete; text graphs must end in .pbtxt; use gpuplace.parse_log for logs",
         ) from None
     return message
 
 
 def _as_text(data: bytes) -> bytes | None:
-    """The data if they look like protobuf's text format."""
+    """Return the data if they look like protobuf's text format."""
     start = data[:64].lstrip()
     return data if start.startswith((b"node", b"versions", b"library", b"#")) else None
 
@@ -263,12 +269,12 @@ def _parse_text(kind: Any, data: bytes, what: str) -> Any:
         raise DataLossError.of(
             f"Can't parse {what} as text proto",
             facts={"because": str(error)[:_SHOWN]},
-            hint="is the file complete?",
+            hint="check that the file is complete",
         ) from None
 
 
 class _LazyAttrs(Mapping[str, Any]):
-    """A node's attributes, each decoded when it is looked at."""
+    """Attributes of a node, each decoded on access."""
 
     __slots__ = ("proto",)
 
@@ -304,17 +310,17 @@ def load_placement_graph(
     clear_devices: bool = False,
     inline_all: bool = False,
 ) -> PlacementGraph:
-    """The placer's view of a graph that need not be runnable here, with functional control flow inlined.
+    """Return the placer's view of a graph, which need not be executable here, with functional control flow inlined.
 
     Args:
         source: as for ``load_graph_def``.
-        catalogue: where signatures are looked up; that of ``release`` if None.
-        release: see ``gpuplace.release``; None: the process's, else the one that wrote the graph.
+        catalogue: op catalogue; None: that of ``release``.
+        release: see ``gpuplace.release``; None: that of the process, else the one that wrote the graph.
         tags, signature, function, clear_devices: as for ``load_graph_def``.
-        inline_all: whether all calls are inlined, as ``do_function_inlining`` wants it.
+        inline_all: whether all calls are inlined, as ``do_function_inlining`` requests.
 
     Raises:
-        InvalidArgumentError: the graph is invalid: a name twice, an unknown input, an attribute of no known type.
+        InvalidArgumentError: the graph is invalid: a duplicate name, an unknown input, an attribute of unknown type.
         Other errors: as for ``load_graph_def``.
     """
     model = open_model(source)
@@ -325,7 +331,7 @@ def load_placement_graph(
     library = functions_by_name(graph_def.library.function, catalogue.ops)
     functions = {name: decode_op_def(function.signature) for name, function in library.items()}
     nodes = graph_def.node
-    data, model.data = model.data, b""  # a placement keeps the model, and needs the bytes no more
+    data, model.data = model.data, b""  # a placement keeps the model, but no longer needs the bytes
     builder = _with_nodes(graph_def, data if graph_def is model.message else b"", catalogue)
     graph = builder.build(
         functions=functions,
@@ -341,9 +347,9 @@ def _with_nodes(graph_def: Any, data: bytes, catalogue: Catalogue) -> PlacementG
     """Return a builder with the nodes of a graph.
 
     Args:
-        graph_def: the graph.
+        graph_def: `GraphDef` message.
         data: the bytes that it was parsed from, `b""` if unknown.
-        catalogue: where signatures are looked up.
+        catalogue: op catalogue.
     """
     builder = PlacementGraphBuilder(catalogue)
     nodes = graph_def.node
@@ -361,7 +367,7 @@ def _with_nodes(graph_def: Any, data: bytes, catalogue: Catalogue) -> PlacementG
 
 
 class _TensorInfos:
-    """What a ``GraphDef`` tells of a node's outputs: types from the signature, shapes from ``_output_shapes``."""
+    """Output types and shapes of nodes of a ``GraphDef``, from signatures and ``_output_shapes``."""
 
     def __init__(self, nodes: Any, catalogue: Catalogue, functions: Mapping[str, OpDef]) -> None:
         self.nodes = nodes
@@ -386,7 +392,7 @@ class _TensorInfos:
         return TensorInfo(dtype, sizes, known_bytes(dtype, sizes))
 
     def _types(self, node: Any) -> Sequence[DType]:
-        """Types of a node's outputs, worked out once for nodes whose deciding attributes are alike."""
+        """Return the output types of a node, computed once for nodes with the same type attributes."""
         op_def = self.functions.get(node.op) or self.catalogue.ops.get(node.op)
         if op_def is None:
             return ()
@@ -401,7 +407,7 @@ class _TensorInfos:
         if types is None:
             try:
                 types = declared_types(op_def, {**op_def.defaults, **deciding})[1]
-            except (KeyError, TypeError, InvalidArgumentError):  # an invalid node: its types are not known
+            except (KeyError, TypeError, InvalidArgumentError):  # an invalid node has unknown types
                 types = ()
             self.types[key] = types
         return types

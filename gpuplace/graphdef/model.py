@@ -1,4 +1,4 @@
-"""What a file or a message holds: one graph, or several with signatures; and functions. A `Part` is one of them.
+"""Models: the graphs, signatures and functions of a file or message. A `Part` selects one of them.
 
 >>> model = Model(GraphDef(), "net.pb")
 >>> model.signatures(), model.part().signature, model.text(model.part())
@@ -32,26 +32,26 @@ from gpuplace.kernels.registry import Catalogue
 
 @dataclass(frozen=True)
 class Part:
-    """What of a model is looked at."""
+    """Selected part of a model."""
 
     tags: str | None = None
-    """Tags of a SavedModel's MetaGraphDef, sorted, with commas between them; None for what is no SavedModel."""
+    """Sorted tags of a SavedModel's MetaGraphDef, separated by commas; None for other messages."""
     signature: str = ""
-    """Key of a signature; `""` for the whole graph."""
+    """Signature key; `""`: the whole graph."""
     function: str = ""
-    """Name of a function whose body alone is looked at; `""` for none."""
+    """Name of a function to view on its own; `""`: no function."""
     clear_devices: bool = False
-    """Whether the nodes lose the devices that they ask for."""
+    """Whether device requests are removed."""
 
 
 class Model:
     """A `GraphDef`, `MetaGraphDef` or `SavedModel` with its parts.
 
     Args:
-        message: the message.
-        name: name of the file that it comes from, `""` if none.
-        path: what the user called the file, or its folder.
-        data: the bytes that the message was read from, `b""` if unknown; kept of a `GraphDef` until it is placed.
+        message: message of one of these types.
+        name: name of its file, `""` if there is none.
+        path: path of the file or folder as passed by the user.
+        data: the bytes that the message was read from, `b""` if unknown; for a `GraphDef`, kept until it is placed.
     """
 
     def __init__(self, message: Any, name: str = "", path: str = "", data: bytes = b"") -> None:
@@ -63,15 +63,15 @@ class Model:
 
     @property
     def tag_sets(self) -> tuple[str, ...]:
-        """The tags of each graph of a SavedModel, as `Part.tags` has them; none for another message."""
+        """Tags of each graph of a SavedModel, as in `Part.tags`; empty for other messages."""
         if self.kind != "SavedModel":
             return ()
         return tuple(dict.fromkeys(map(tags_text, self.message.meta_graphs)))
 
     def signatures(self, tags: str | None = None) -> tuple[str, ...]:
-        """The signatures of a graph; those that the model has for itself come last."""
-        found = self._meta_graph(tags)
-        return () if found is None else signature_keys(found)
+        """Return the signature keys of a graph; internal signatures come last."""
+        meta_graph = self._meta_graph(tags)
+        return () if meta_graph is None else signature_keys(meta_graph)
 
     def serving_signature(self, tags: str | Iterable[str] | None = None) -> str:
         """Return the signature that serves the model: `serving_default`, otherwise the first by name; `""` without one.
@@ -83,12 +83,12 @@ class Model:
             NotFoundError, ValueError: as `part` does.
         """
         if tags is not None and self.kind != "SavedModel":
-            raise ValueError(f"tags choose a MetaGraphDef of a SavedModel: this is a {self.kind}")
-        found = self._meta_graph(tags)
-        return "" if found is None else serving_signature(found)
+            raise ValueError(f"tags select a MetaGraphDef of a SavedModel, but this is a {self.kind}")
+        meta_graph = self._meta_graph(tags)
+        return "" if meta_graph is None else serving_signature(meta_graph)
 
     def signature_tensors(self, part: Part) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
-        """Return the inputs and outputs of a part's signature: name to the names of its tensors.
+        """Return the inputs and outputs of a part's signature, as name -> tensor names.
 
         Args:
             part: a part that is a signature.
@@ -107,7 +107,7 @@ class Model:
         return list(self.message.collection_def[key].node_list.value)
 
     def functions(self, tags: str | None = None) -> tuple[str, ...]:
-        """Names of the functions of a graph's library, sorted."""
+        """Return the sorted names of the functions in a graph's library."""
         return tuple(sorted({function.signature.name for function in self._graph(tags).library.function}))
 
     @property
@@ -150,18 +150,20 @@ class Model:
         """
         if signature is None and not function:
             signature = self.serving_signature(tags)
-        found = None
+        resolved_tags = None
         if self.kind == "SavedModel":
-            found = tags_text(choose_meta_graph(self.message, tags))
+            resolved_tags = tags_text(choose_meta_graph(self.message, tags))
         elif tags is not None:
-            raise ValueError(f"tags choose a MetaGraphDef of a SavedModel: this is a {self.kind}")
+            raise ValueError(f"tags select a MetaGraphDef of a SavedModel, but this is a {self.kind}")
         if signature and self.kind == "GraphDef":
-            raise ValueError("signature chooses a part of a SavedModel or a MetaGraphDef: this is a GraphDef")
+            raise ValueError(
+                "signature selects a part of a SavedModel or MetaGraphDef, but this is a GraphDef"
+            )
         if signature:
-            check_signature(self._meta_graph(found), signature)
+            check_signature(self._meta_graph(resolved_tags), signature)
         if function:
-            check_function(self.functions(found), function)
-        return Part(found, signature or "", function or "", clear_devices)
+            check_function(self.functions(resolved_tags), function)
+        return Part(resolved_tags, signature or "", function or "", clear_devices)
 
     def library(self, part: Part) -> Any:
         """Return the function library of a part, a `FunctionDefLibrary`.
@@ -177,45 +179,47 @@ class Model:
         Args:
             part: the part.
         """
-        found: dict[str, Any] = {"tags": part.tags} if part.tags is not None else {}
+        options: dict[str, Any] = {"tags": part.tags} if part.tags is not None else {}
         if part.function:
-            found["function"] = part.function
+            options["function"] = part.function
         elif part.signature or self.serving_signature(part.tags):
-            found["signature"] = part.signature
-        return {**found, "clear_devices": True} if part.clear_devices else found
+            options["signature"] = part.signature
+        return {**options, "clear_devices": True} if part.clear_devices else options
 
     def graph_def(self, part: Part, catalogue: Catalogue) -> Any:
-        """A part as a `GraphDef`; calls in a signature and in a function are marked to be inlined.
+        """Return a part as a `GraphDef`; calls in a signature or function are marked for inlining.
 
         Raises:
-            InvalidArgumentError: the signature or the function is not sound.
+            InvalidArgumentError: the signature or the function is invalid.
         """
         if part.function:
             whole = own_message(self._graph(part.tags), GraphDef)
-            made = with_calls_inlined(function_graph(whole, part.function, catalogue))
+            graph_def = with_calls_inlined(function_graph(whole, part.function, catalogue))
         elif part.signature:
-            made = signature_graph(own_message(self._meta_graph(part.tags), MetaGraphDef), part.signature)
+            graph_def = signature_graph(
+                own_message(self._meta_graph(part.tags), MetaGraphDef), part.signature
+            )
         else:
-            made = own_message(self._graph(part.tags), GraphDef)
-        return without_devices(made) if part.clear_devices else made
+            graph_def = own_message(self._graph(part.tags), GraphDef)
+        return without_devices(graph_def) if part.clear_devices else graph_def
 
     def text(self, part: Part) -> str:
-        """A part in words, with what else there is; `""` for a plain graph, which is all there is."""
+        """Describe a part and the number of other parts; `""` for a plain graph."""
         of = f" of {self.name or f'a {self.kind}'}"
         where = f"{of}, tags {part.tags.replace(',', ', ') or 'none'}" if part.tags is not None else of
         signatures = self.signatures(part.tags)
         others = len([key for key in signatures if key != part.signature and not is_own_signature(key)])
         if part.function:
-            told = f"function {part.function}{where}, as a graph of its own"
+            text = f"function {part.function}{where}, as a graph of its own"
         elif part.signature:
-            told = f"signature {part.signature}{where}" + (f"; {_counted(others, 'other')}" if others else "")
+            text = f"signature {part.signature}{where}" + (f"; {_counted(others, 'other')}" if others else "")
         elif self.kind == "GraphDef" and not part.clear_devices:
             return ""
         else:
-            told = f"whole graph{where}" + (f"; {_counted(others, 'signature')}" if others else "")
+            text = f"whole graph{where}" + (f"; {_counted(others, 'signature')}" if others else "")
         sets = len(self.tag_sets) - 1
-        told += f"; {_counted(sets, 'other tag set')}" if sets > 0 else ""
-        return told + ("; devices that nodes ask for are cleared" if part.clear_devices else "")
+        text += f"; {_counted(sets, 'other tag set')}" if sets > 0 else ""
+        return text + ("; device requests are cleared" if part.clear_devices else "")
 
     def _meta_graph(self, tags: str | Iterable[str] | None) -> Any:
         if self.kind == "SavedModel":
@@ -223,30 +227,30 @@ class Model:
         return self.message if self.kind == "MetaGraphDef" else None
 
     def _graph(self, tags: str | None) -> Any:
-        found = self._meta_graph(tags)
-        return self.message if found is None else found.graph_def
+        meta_graph = self._meta_graph(tags)
+        return self.message if meta_graph is None else meta_graph.graph_def
 
 
 def library_of(graph: Graph) -> Any:
-    """The functions of a graph, in a `GraphDef` without nodes."""
-    made = GraphDef()
-    made.library.function.extend(map(FunctionDef.FromString, graph.functions.values()))
-    return made
+    """Return the functions of a graph in a `GraphDef` without nodes."""
+    graph_def = GraphDef()
+    graph_def.library.function.extend(map(FunctionDef.FromString, graph.functions.values()))
+    return graph_def
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedPart:
-    """What a graph to be placed was made from."""
+    """The model and part that a placed graph comes from."""
 
     model: Model
     part: Part
 
 
 def own_message(message: Any, kind: Any) -> Any:
-    """A message of somebody else's class, TensorFlow's for instance, as one of ours.
+    """Convert a message of another class, such as TensorFlow's, to this package's class.
 
     Raises:
-        DataLossError: it cannot be copied.
+        DataLossError: the message cannot be copied.
     """
     if isinstance(message, kind):
         return message

@@ -49,8 +49,8 @@ def read_columns(
 ) -> Columns | None:
     """Return the nodes and edges of a graph, or None if they have to be read node by node.
 
-    That is so where the bytes are unusual, such as a field that occurs twice, and where the graph is not sound, such as
-    an unknown input: reading node by node finds the error and its message.
+    This is the case for unusual bytes, such as a field that occurs twice, and for an invalid graph, such as an unknown
+    input: reading node by node then finds the error and its message.
 
     Args:
         data: a serialised ``GraphDef`` that protobuf has parsed without an error.
@@ -64,7 +64,7 @@ def read_columns(
 
 
 class _Unusual(Exception):
-    """The graph has to be read node by node."""
+    """Raised if the graph must be read node by node."""
 
 
 class _Data:
@@ -96,10 +96,10 @@ class _Data:
 
     def starting(self, begin: np.ndarray, text: bytes) -> np.ndarray:
         """Return the indices of the positions at which a text stands; as many bytes have to follow each position."""
-        found = np.arange(len(begin))
+        matching = np.arange(len(begin))
         for offset, byte in enumerate(text):
-            found = found[self.array[begin[found] + offset] == byte]
-        return found
+            matching = matching[self.array[begin[matching] + offset] == byte]
+        return matching
 
 
 class _Numbers(dict[bytes, int]):
@@ -279,12 +279,12 @@ class _Reader:
         for tag in (_NAME, _OP):
             if not (fields[tag].counts == 1).all():
                 raise _Unusual
-        asked = fields[_DEVICE]
-        if (asked.counts > 1).any():
+        requests = fields[_DEVICE]
+        if (requests.counts > 1).any():
             raise _Unusual
         self.names += self._texts(fields[_NAME])
         device = np.zeros(len(begin), dtype=np.int32)
-        device[asked.node] = _looked_up(self.devices, self._texts(asked))
+        device[requests.node] = _looked_up(self.devices, self._texts(requests))
         op_type = _looked_up(self.op_types, self._texts(fields[_OP]))
         attributes = _Attributes(self.data, fields[_ATTR])
         signature = self._signatures(first, op_type, attributes)
@@ -323,9 +323,9 @@ class _Reader:
 
     def _classes(self, first: int, attributes: _Attributes) -> tuple[np.ndarray, np.ndarray]:
         """Return the node and the number of the group of each `_class` entry."""
-        found = attributes.named(np.arange(len(attributes.node)), "_class")
-        node, end = attributes.node[found] + first, attributes.end[found]
-        begin, is_plain = attributes.only_text(attributes.begin[found], end)
+        class_attrs = attributes.named(np.arange(len(attributes.node)), "_class")
+        node, end = attributes.node[class_attrs] + first, attributes.end[class_attrs]
+        begin, is_plain = attributes.only_text(attributes.begin[class_attrs], end)
         texts = self.data.texts(begin[is_plain], end[is_plain])
         if not is_plain.all():
             others = [
@@ -408,10 +408,10 @@ class _Attributes:
         """
         codes = np.zeros(count, dtype=np.int64)
         for name in names:
-            found = self.named(entries, name)
-            if len(found):
+            matching = self.named(entries, name)
+            if len(matching):
                 values = np.zeros(count, dtype=np.int64)
-                values[place[self.node[found]]] = self._value_codes(found) + 1
+                values[place[self.node[matching]]] = self._value_codes(matching) + 1
                 codes = numbered(codes * (int(values.max()) + 1) + values)[1]
         return codes
 

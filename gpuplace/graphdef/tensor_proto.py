@@ -1,11 +1,11 @@
-"""Arrays to ``TensorProto`` and back.
+"""Conversion between arrays and ``TensorProto``.
 
 >>> proto = make_tensor_proto([[1.0, 2.0]])
 >>> make_ndarray(proto)
 array([[1., 2.]], dtype=float32)
 
 Source: tensorflow/core/framework/tensor.proto and tensorflow/python/framework/tensor_util.py, release 1.15
-(which field holds which type; a short list of values is continued by its last one).
+(which field contains which type; the last value of a short list is repeated).
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _FIELDS.update(dict.fromkeys(_INT_VAL, "int_val"))
 _AS_BYTES = frozenset(
     "float32 float64 int32 uint8 int16 int8 int64 qint8 quint8 qint16 quint16 qint32 uint32 uint64".split()
 )
-"""Types of which two or more elements are written as they lie in memory."""
+"""Types whose values are stored as raw memory if there are two or more."""
 
 
 def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
-    """Writes a tensor to a ``TensorProto``.
+    """Write a tensor to a ``TensorProto``.
 
     Args:
-        value: the tensor.
-        proto: the message to fill in; None: a new one.
+        value: tensor value.
+        proto: message to fill in; None: a new one.
 
     Returns:
         The message.
@@ -72,15 +72,15 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
 
 
 def add_values(proto: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
-    """Writes elements into the field of a ``TensorProto`` for their type.
+    """Write elements to the field of a ``TensorProto`` for their type.
 
     Args:
-        proto: the message.
-        array: the elements.
-        dtype: their type.
+        proto: message to extend.
+        array: elements.
+        dtype: type of the elements.
 
     Raises:
-        InvalidArgumentError: no field holds elements of this type.
+        InvalidArgumentError: no field can contain elements of this type.
     """
     if dtype.name not in _FIELDS:
         raise InvalidArgumentError.of(f"Elements of type {dtype.name} have no field in a TensorProto")
@@ -97,15 +97,15 @@ def add_values(proto: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
 
 
 def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
-    """The elements of a ``TensorProto``, shaped; read-only where one value fills the tensor.
+    """Return the elements of a ``TensorProto`` in its shape; read-only if one value fills the tensor.
 
     Args:
-        proto: the message.
-        first: give a vector of so many elements only, without filling in the others.
+        proto: message to read.
+        first: return only a vector of this many elements, without filling in the others.
 
     Raises:
-        InvalidArgumentError: type, shape and values do not fit each other.
-        ResourceExhaustedError: a few values that are to be continued to more than fits into memory.
+        InvalidArgumentError: type, shape and values are inconsistent.
+        ResourceExhaustedError: repeating the last value would exceed the memory.
     """
     dtype, shape = tensor_type(proto)
     count = shape.num_elements()
@@ -113,7 +113,7 @@ def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
         raise _corrupt(f"its shape {shape} is not fully defined")
     sizes = shape.known_sizes
     if not dtype.is_numpy_compatible:
-        raise _corrupt(f"values of type {dtype.name} cannot be held by an array")
+        raise _corrupt(f"values of type {dtype.name} cannot be stored in an array")
     if count * dtype.numpy_dtype.itemsize > _MAX_BYTES:
         raise _corrupt(f"its shape {shape} is larger than any memory")
     if proto.tensor_content:
@@ -139,8 +139,8 @@ def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
     else:
         flat = np.array(values).astype(dtype.numpy_dtype) if len(values) else np.empty(0, dtype.numpy_dtype)
     if first is not None and flat.size <= count:
-        wanted = min(first, count)
-        return _spread(flat[:wanted], (wanted,), wanted, dtype)
+        size = min(first, count)
+        return _spread(flat[:size], (size,), size, dtype)
     return _spread(flat, sizes, count, dtype)
 
 
@@ -168,18 +168,18 @@ def _spread(
 
 
 _MAX_BYTES = 1 << 62
-"""Bytes; no array can be larger, even one that only repeats a value."""
+"""Maximum size of an array in bytes, even of one that repeats a single value."""
 
 _MAX_CONTINUED_BYTES = 1 << 31
-"""Bytes; a tensor of as many cannot be written out in full, so one that is continued is not filled in either."""
+"""Maximum size in bytes of a tensor whose missing values are filled in; a larger one cannot be serialised."""
 
 
-def _too_large(given: int | str, sizes: tuple[int, ...], dtype: DType) -> ResourceExhaustedError:
+def _too_large(stored: int | str, sizes: tuple[int, ...], dtype: DType) -> ResourceExhaustedError:
     shape = ",".join(map(str, sizes))
     return ResourceExhaustedError.of(
         f"OOM when allocating tensor with shape[{shape}] and type {dtype.short_name}",
-        facts={"because": f"{given} values are given, the last of them stands for all the others"},
-        hint="write one value only: it is never spread out; or tf.fill",
+        facts={"because": f"{stored} values are stored, and the last one represents all others"},
+        hint="store a single value, which needs no memory for repetition, or use tf.fill",
     )
 
 
@@ -190,7 +190,7 @@ def _corrupt(detail: str) -> InvalidArgumentError:
 
 
 def tensor_type(proto: Any) -> tuple[DType, TensorShape]:
-    """Element type and shape of a ``TensorProto``; InvalidArgumentError for a type that does not exist."""
+    """Return element type and shape of a ``TensorProto``; InvalidArgumentError for an unknown type."""
     try:
         dtype = as_dtype(proto.dtype)
     except TypeError:
@@ -199,7 +199,7 @@ def tensor_type(proto: Any) -> tuple[DType, TensorShape]:
 
 
 def tensor_value(proto: Any) -> TensorValue:
-    """A copy of a ``TensorProto`` as attribute value, decoded when first looked at."""
+    """Return a copy of a ``TensorProto`` as an attribute value, which is decoded on access."""
     dtype, shape = tensor_type(proto)
     copy = TensorProto()
     copy.CopyFrom(proto)
@@ -207,39 +207,39 @@ def tensor_value(proto: Any) -> TensorValue:
 
 
 def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
-    """A ``TensorProto`` of a Python value or array.
+    """Return a Python value or array as a ``TensorProto``.
 
     Args:
         values: a number, text, bool, array, or nested lists of them.
-        dtype: dtype of the elements; None: as ``tf.constant`` finds it (float32 for Python floats, int32 for integers).
-        shape: shape of the tensor; None: that of ``values``. Its last element fills a larger one.
-        verify_shape: whether ``values`` must have that shape already.
+        dtype: element type; None: as for ``tf.constant`` (float32 for Python floats, int32 for integers).
+        shape: shape of the tensor; None: that of ``values``. The last element fills a larger shape.
+        verify_shape: whether ``values`` must already have this shape.
 
     Returns:
         The message.
 
     Raises:
-        TypeError: the values are not of that dtype, of no dtype at all, or of another shape with ``verify_shape``.
-        ValueError: None, more elements than the shape has, or rows of different lengths.
+        TypeError: the values have another or no dtype, or another shape with ``verify_shape``.
+        ValueError: the value is None, has more elements than the shape, or rows of different lengths.
     """
-    wanted = None if dtype is None else as_dtype(dtype).base_dtype
-    array = as_array(values, wanted, shape, verify_shape)
-    given = None if shape is None else count_of(values)
-    return encode_tensor(TensorValue.of_array(array.view(), wanted, given))
+    base_dtype = None if dtype is None else as_dtype(dtype).base_dtype
+    array = as_array(values, base_dtype, shape, verify_shape)
+    count = None if shape is None else count_of(values)
+    return encode_tensor(TensorValue.of_array(array.view(), base_dtype, count))
 
 
 def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
-    """The array in a ``TensorProto``.
+    """Return the array of a ``TensorProto``.
 
     Args:
-        tensor: the message.
+        tensor: message to read.
 
     Returns:
-        A writable array of its elements; of objects that are bytes for string.
+        A writable array of its elements; for strings, an object array of bytes.
 
     Raises:
-        InvalidArgumentError: type, shape and values do not fit each other.
-        ResourceExhaustedError: a few values that are to be continued to more than fits into memory.
+        InvalidArgumentError: type, shape and values are inconsistent.
+        ResourceExhaustedError: repeating the last value would exceed the memory.
     """
     array = decode_tensor(tensor)
     if array.nbytes > _MAX_CONTINUED_BYTES:
@@ -248,13 +248,13 @@ def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 def array_of_bytes(text: bytes) -> tuple[np.ndarray[Any, Any], DType]:
-    """The elements and the type of a ``TensorProto`` in its binary form.
+    """Return elements and type of a serialised ``TensorProto``.
 
     Args:
-        text: the bytes.
+        text: serialised message.
 
     Raises:
-        ValueError: they are none.
+        ValueError: the message is invalid.
     """
     try:
         message = TensorProto.FromString(text)
@@ -265,23 +265,23 @@ def array_of_bytes(text: bytes) -> tuple[np.ndarray[Any, Any], DType]:
 
 
 def _variants_of(message: Any) -> np.ndarray[Any, Any]:
-    """The elements of a ``TensorProto`` of type ``variant``; ValueError for another number of them."""
+    """Return the elements of a ``TensorProto`` of type ``variant``; ValueError for a wrong number of elements."""
     sizes = [dim.size for dim in message.tensor_shape.dim]
     flat = np.empty(len(message.variant_val), object)
-    for number, one in enumerate(message.variant_val):
-        flat[number] = EncodedVariant(one.type_name, one.metadata)
+    for number, element in enumerate(message.variant_val):
+        flat[number] = EncodedVariant(element.type_name, element.metadata)
     return flat.reshape(sizes)
 
 
 def bytes_of_array(value: np.ndarray[Any, Any], dtype: DType) -> bytes:
-    """A tensor as a ``TensorProto`` in its binary form, with its elements as they lie in memory.
+    """Serialise a tensor as a ``TensorProto`` with its elements as raw memory.
 
     Args:
-        value: its elements.
-        dtype: its type.
+        value: elements.
+        dtype: element type.
 
     Raises:
-        UnimplementedError: an element of type ``variant`` that is nothing that can be kept.
+        UnimplementedError: an element of type ``variant`` cannot be serialised.
     """
     message = TensorProto(dtype=dtype.as_datatype_enum)
     message.tensor_shape.SetInParent()
@@ -289,15 +289,15 @@ def bytes_of_array(value: np.ndarray[Any, Any], dtype: DType) -> bytes:
     for size in value.shape:
         message.tensor_shape.dim.add(size=size)
     if dtype is variant:
-        for one in value.reshape(-1).tolist():
-            if not isinstance(one, EncodedVariant):
+        for element in value.reshape(-1).tolist():
+            if not isinstance(element, EncodedVariant):
                 raise UnimplementedError.of(
-                    f"A value of type variant has no place in a TensorProto: {type(one).__name__}"
+                    f"A variant value of this class cannot be stored in a TensorProto: {type(element).__name__}"
                 )
-            message.variant_val.add(type_name=one.type_name, metadata=one.metadata)
+            message.variant_val.add(type_name=element.type_name, metadata=element.metadata)
     elif dtype is string:
         message.string_val.extend(value.reshape(-1).tolist())
     else:
         message.tensor_content = np.ascontiguousarray(value).tobytes()
-    found: bytes = message.SerializeToString()
-    return found
+    data: bytes = message.SerializeToString()
+    return data

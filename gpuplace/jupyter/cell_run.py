@@ -1,8 +1,8 @@
-"""Runs the body of a cell magic the way IPython runs a cell, and hands back what went wrong.
+"""Run the body of a cell magic as IPython runs a cell, and return its exception.
 
-The lines of the body keep the numbers that they have in the notebook, where the magic's own line is the first; so
-tracebacks, and whoever asks where a line is (``In[3]:2``), point to what the user sees. IPython's own ``run_cell``
-would print the traceback at once and tell "Run all" that the cell went well.
+The lines of the body keep their numbers in the notebook, where the magic's own line is the first. Tracebacks and source
+lines (``In[3]:2``) therefore match what the user sees. IPython's own ``run_cell`` would print the traceback immediately
+and report the cell as successful, so that "Run all" would continue.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 
 def run_body(shell: Any, body: str, magic: str) -> Exception | None:
-    """Runs the body in the user's namespace and shows its last expression, as for an ordinary cell.
+    """Run the body in the user's namespace and display its last expression, as for an ordinary cell.
 
     Args:
-        shell: IPython.
-        body: the lines below the magic's.
+        shell: IPython's shell.
+        body: the lines below the magic's line.
         magic: the magic's line, shown in tracebacks.
 
     Returns:
-        The exception that the body ended with; its traceback begins at the body. None if it ran to its end.
+        The exception that ended the body, with a traceback that begins at the body; None if it completed.
 
     Raises:
-        SyntaxError: the body cannot be compiled, or awaits.
+        SyntaxError: the body cannot be compiled, or contains a top-level ``await``.
     """
     raw = f"{magic}\n{body}"
-    blank = len(body) - len(body.lstrip("\n"))  # which IPython would drop, and miscount the lines
+    blank = len(body) - len(body.lstrip("\n"))  # IPython drops leading blank lines, which shifts line numbers
     code = "\n" * (1 + blank) + shell.transform_cell(body)
     filename = shell.compile.cache(f"# {magic}{code}", shell.displayhook.prompt_count, raw_code=raw)
     with shell.builtin_trap:
@@ -42,7 +42,7 @@ def run_body(shell: Any, body: str, magic: str) -> Exception | None:
             for part in parts
         ]
         if any(code.co_flags & inspect.CO_COROUTINE for code in codes):
-            raise SyntaxError(f"'await' outside a function is not possible under {magic.split()[0]}")
+            raise SyntaxError(f"'await' outside a function is not supported under {magic.split()[0]}")
         try:
             for compiled in codes:
                 exec(compiled, shell.user_global_ns, shell.user_ns)
@@ -53,15 +53,15 @@ def run_body(shell: Any, body: str, magic: str) -> Exception | None:
 
 
 def _from_file(trace: TracebackType | None, filename: str) -> TracebackType | None:
-    """The traceback from the first frame of the file on; all of it if there is none."""
-    found = trace
-    while found is not None and found.tb_frame.f_code.co_filename != filename:
-        found = found.tb_next
-    return found or trace
+    """Return the traceback from the first frame of the file on; all of it if there is none."""
+    frame = trace
+    while frame is not None and frame.tb_frame.f_code.co_filename != filename:
+        frame = frame.tb_next
+    return frame or trace
 
 
 def with_traceback_of(shell: Any, error: Exception) -> Exception:
-    """The error, prepared to be raised again by a magic: IPython shows the traceback that it has now, and no more."""
+    """Return the error, prepared so that IPython shows its current traceback when a magic raises it again."""
     lines = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
     error._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
     return error

@@ -1,7 +1,7 @@
-"""What a picture shows first: as many scopes open as its canvas has room for, with names that can be read.
+"""The scopes that a picture opens at first: as many as the canvas has room for with readable names.
 
-How much that is, only the layout tells: of `Outline.steps` each is taken with which the picture is no larger than the
-canvas. The answer is the same for all placements of a graph, so that a switch folds and unfolds nothing.
+Only the layout shows how many fit: each of `Outline.steps` is accepted if the picture is not larger than the canvas.
+The result is the same for all placements of a graph, so that changing a setting folds and unfolds nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from gpuplace.views.tables.scopes import ROOT
 from gpuplace.web.rules import RULES
 
 STILL_CANVAS = (900.0, 640.0)
-"""Width and height in points of a picture that is no widget's."""
+"""Width and height in points of a picture outside of a widget."""
 _TIME_LIMIT_S = 2.0
 _FAILURES: int = RULES["folding"]["tries"]
-"""Steps that do not fit after which no more are tried."""
+"""Number of steps that do not fit after which the search stops."""
 _FEW: int = RULES["folding"]["few"]
-"""Boxes that are little to see."""
-_KNOWN: WeakKeyDictionary[Outline, dict[tuple[float, float, int, bool, bool], tuple[str, ...]]] = (
+"""Number of boxes that counts as few."""
+_CACHE: WeakKeyDictionary[Outline, dict[tuple[float, float, int, bool, bool], tuple[str, ...]]] = (
     WeakKeyDictionary()
 )
 
@@ -38,21 +38,21 @@ def first_view(
     lanes: bool = False,
     costs: NodeCosts | None = None,
 ) -> tuple[str, ...]:
-    """Paths of the scopes that are open.
+    """Return the paths of the scopes to open.
 
     Args:
-        view: what is drawn.
+        view: the placement.
         canvas: width and height in points.
-        most: boxes at the most.
+        most: the maximum number of boxes.
         lanes: whether the picture is by device.
-        costs: of a predicted step, which boxes show.
+        costs: costs of a predicted step, which boxes display.
     """
     tree = outline(view)
-    known = _KNOWN.setdefault(tree, {})
+    cache = _CACHE.setdefault(tree, {})
     key = (*canvas, most, lanes, costs is not None)
-    if key not in known:
-        known[key] = _chosen(view, tree, canvas, most, lanes, costs)
-    return known[key]
+    if key not in cache:
+        cache[key] = _chosen(view, tree, canvas, most, lanes, costs)
+    return cache[key]
 
 
 def _chosen(
@@ -73,12 +73,12 @@ def _chosen(
             width, height = lanes_size(sheet_of(by_device(drawing), costs=costs), room)
         else:
             try:
-                found = render.sheet_layout(
+                trial = render.sheet_layout(
                     sheet_of(drawing, costs=costs), canvas=canvas, time_limit_s=_TIME_LIMIT_S
                 )
             except render.LayoutTimeout:
                 return False
-            width, height = found.width, found.height
+            width, height = trial.width, trial.height
         is_small = width <= room[0] and height <= room[1]
         shown = len(drawing.boxes) if is_small else shown
         return is_small
@@ -90,12 +90,12 @@ def _chosen(
             break
         if any(tree.parent[scope] not in (ROOT, *opened) for scope in step):
             continue
-        # Towers and layers are opened together; one of them alone where there is little to see otherwise.
+        # Towers and layers are opened together; a single one is opened if there are few boxes otherwise.
         for scopes in (step, step[:1]) if len(step) > 1 and shown < _FEW else (step,):
             try:
                 is_small = fits([*opened, *scopes])
             except render.NoLayoutProgram:
-                is_small = True  # pictures say so themselves; their text is still there
+                is_small = True  # the picture itself reports the failure; its text remains available
             if is_small:
                 opened += scopes
                 break

@@ -6,9 +6,9 @@
     with tf.device("/gpu:1"):
         a = tf.constant([1.0, 2.0])
 
-runs the cell in a fresh default graph, on that machine, and shows where everything goes: picture, table and log. The
-process is afterwards as before, and the names that the cell defines stay. ``%placement x`` shows the same of a graph,
-session, placement or file that is there already. `watch_magic` has ``%%watch_placement``.
+runs the cell in a fresh default graph, on that machine, and shows the placement: picture, table and log. The names that
+the cell defines stay; the state of the process is restored. ``%placement x`` shows an existing graph, session,
+placement or file in the same way. ``%%watch_placement`` is in `watch_magic`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COUNTS = ("1x", "2x", "4x", "8x")
 _FILES = (".pb", ".pbtxt")
 _THEMES = ("auto", "light", "dark")
 _PARTS = ("tags", "signature", "function", "clear_devices")
-"""Options that say what of a graph is placed."""
+"""Options that select the part of a graph."""
 
 
 @magics_class
@@ -61,39 +61,39 @@ class PlacementMagics(Magics):
         metavar="TEXT",
         help='such as "4x Tesla K20m", "2 CPU, 1x V100 + 2x K40c" or cpu; the process\'s machine by default',
     )
-    @argument("--release", "-r", choices=RELEASES, help="which TensorFlow to behave like")
+    @argument("--release", "-r", choices=RELEASES, help="the TensorFlow release to behave as")
     @argument("--tags", metavar="TAGS", help="tags of the graph in a SavedModel, such as serve,gpu")
     @argument(
         "--signature",
         metavar="KEY",
-        help="place only what this signature of a model needs; default: serving_default, else the first by name; "
-        "'' is the whole graph",
+        help="place only the nodes of this signature of a model; default: serving_default, otherwise the first by "
+        "name; '' for the whole graph",
     )
     @argument(
         "--function", metavar="NAME", help="place only the body of this function of the graph's library"
     )
-    @argument("--clear-devices", action="store_true", help="ignore the devices that the nodes ask for")
+    @argument("--clear-devices", action="store_true", help="ignore the devices that the nodes request")
     @argument("--soft", "-s", action="store_true", help="allow soft placement (allow_soft_placement)")
     @argument(
         "--visible-devices", metavar="IDS", help="CUDA_VISIBLE_DEVICES while the cell runs, such as 2,0"
     )
     @argument("--open", metavar="SCOPE", action="append", help="a name scope to unfold; may be repeated")
-    @argument("--theme", choices=_THEMES, default="auto", help="of the picture")
+    @argument("--theme", choices=_THEMES, default="auto", help="theme of the picture; default: auto")
     @argument(
         "--rows", type=int, default=30, metavar="N", help="maximum number of rows in the table; default: 30"
     )
-    @argument("--no-picture", action="store_true", help="without the picture")
-    @argument("--no-table", action="store_true", help="without the table")
-    @argument("--no-log", action="store_true", help="without the log")
-    @argument("--explore", "-e", action="store_true", help="show the explorer, with its switches, instead")
-    @argument("--into", metavar="NAME", help="the variable to keep the placement in")
+    @argument("--no-picture", action="store_true", help="omit the picture")
+    @argument("--no-table", action="store_true", help="omit the table")
+    @argument("--no-log", action="store_true", help="omit the log")
+    @argument("--explore", "-e", action="store_true", help="show the explorer instead")
+    @argument("--into", metavar="NAME", help="the variable to store the placement in")
     @argument("expression", nargs="*", help="%%placement alone: a graph, session, placement or path")
     def placement(self, line: str, cell: str | None = None) -> None:
-        """Shows on which device every op goes.
+        """Show on which device every op is placed.
 
-        As a cell magic, it runs the cell in a fresh default graph and places what the cell made; the machine, the
-        release and the default graph outside stay as they are. As a line magic, it places what the expression
-        gives; the default graph if there is none.
+        As a cell magic, run the cell in a fresh default graph and place the graph that it builds; the machine, the
+        release and the outer default graph are not changed. As a line magic, place the value of the expression, or the
+        default graph if there is none.
 
         Examples::
 
@@ -108,13 +108,15 @@ class PlacementMagics(Magics):
             self._of_expression(options)
             return
         if options.expression:
-            raise UsageError(f"%%placement takes no {' '.join(options.expression)!r}; {_QUOTES}")
+            raise UsageError(
+                f"%%placement takes no expression, got {' '.join(options.expression)!r}; {_QUOTES}"
+            )
         error = self._of_cell(options, line, cell)
         if error is not None:
             raise with_traceback_of(self.shell, error)
 
     def _of_cell(self, options: argparse.Namespace, line: str, cell: str) -> Exception | None:
-        """Runs the cell, shows what it made, and hands its error over."""
+        """Run the cell, show its graph, and return its error."""
         environ = {} if options.visible_devices is None else {VISIBLE_DEVICES: options.visible_devices}
         with fresh_process(_machine(options), options.release, environ):
             error = run_body(self.shell, cell, f"%%placement {line}".rstrip())
@@ -125,16 +127,16 @@ class PlacementMagics(Magics):
 
     def _of_expression(self, options: argparse.Namespace) -> None:
         text = " ".join(options.expression)
-        found = self._value_of(text) if text else get_default_graph()
+        source = self._value_of(text) if text else get_default_graph()
         if (environ := options.visible_devices) is None and options.machine is None:
-            self._show(found, options)
+            self._show(source, options)
             return
         variables = {} if environ is None else {VISIBLE_DEVICES: environ}
         with fresh_process(_machine(options), options.release, variables):
-            self._show(found, options)
+            self._show(source, options)
 
     def _value_of(self, text: str) -> Any:
-        """A path as it is, else the expression's value."""
+        """Return a path unchanged, otherwise the expression's value."""
         if os.path.exists(text):
             return text
         try:
@@ -145,18 +147,18 @@ class PlacementMagics(Magics):
             return eval(code, self.shell.user_global_ns, self.shell.user_ns)
         except (NameError, AttributeError, TypeError) as error:
             if text.endswith(_FILES) or "/" in text:
-                raise UsageError(f"There is no file {text!r}, and as an expression: {error}") from None
+                raise UsageError(f"{text!r} is neither a file nor a valid expression: {error}") from None
             raise
 
     def _show(self, source: Any, options: argparse.Namespace, failed: Exception | None = None) -> None:
-        """Places and displays; an error of the graph itself is shown, and raised where nothing else was raised."""
+        """Place and display; an error of the graph is displayed, and raised if there is no other error."""
         settings = _config_of(source, options)
         try:
             if isinstance(source, Placement) and _says_nothing(options):
-                found = source
+                placement = source
             else:
                 source, part = _part_of(source, options)
-                found = place_for(
+                placement = place_for(
                     SOFT_OPTION, source, config=settings, release=options.release, on_error="keep", **part
                 )
         except OpError as error:
@@ -165,18 +167,18 @@ class PlacementMagics(Magics):
                 return
             raise
         if options.into:
-            self.shell.user_ns[options.into] = found
+            self.shell.user_ns[options.into] = placement
         if options.explore:
             from gpuplace.jupyter.explorer.explorer import explore
 
-            display(explore(found, config=settings, release=options.release))
+            display(explore(placement, config=settings, release=options.release))
             return
-        soft = ", placed softly" if found.soft else ""
-        before = "What the cell had made when it failed, on" if failed is not None else "Placed on"
-        where = f"{before} {_machine_text(found)} as TensorFlow {found.release}{soft}"
+        soft = ", with soft placement" if placement.soft else ""
+        before = "The graph when the cell failed, placed on" if failed is not None else "Placed on"
+        where = f"{before} {_machine_text(placement)} as TensorFlow {placement.release}{soft}"
         try:
             page = PlacementPage(
-                found,
+                placement,
                 where,
                 rows=max(0, options.rows),
                 picture=not options.no_picture,
@@ -225,28 +227,28 @@ def _machine_text(placement: Placement) -> str:
 
 
 def _part_of(source: Any, options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """What is placed, and which part of it as keyword arguments; of a model, what it is asked by if none is named."""
-    asked = {name: getattr(options, name) for name in _PARTS}
+    """Return the model to place and its part as keyword arguments; by default the model's default signature."""
+    part_options = {name: getattr(options, name) for name in _PARTS}
     try:
         model = graph_or_model(source)
         if isinstance(model, Model):
-            return model, model.options(model.part(**asked))
+            return model, model.options(model.part(**part_options))
     except ValueError as error:
         raise UsageError(str(error)) from None
     if options.tags is not None or options.signature:
         raise UsageError(
-            f"--tags and --signature choose a part of a SavedModel: this is a {type(source).__name__}"
+            f"--tags and --signature select a part of a SavedModel, but this is a {type(source).__name__}"
         )
-    return source, asked
+    return source, part_options
 
 
 def _config_of(source: Any, options: argparse.Namespace) -> Any:
-    """The options of a session as far as placement reads them, with ``--soft`` on top."""
-    known = getattr(source, "_config", None)
+    """Return the session options that placement reads, with ``--soft`` applied."""
+    config = getattr(source, "_config", None)
     if not options.soft:
-        return known
+        return config
     names = ("gpu_options", "device_count", "log_device_placement")
-    kept = {name: getattr(known, name) for name in names if hasattr(known, name)}
+    kept = {name: getattr(config, name) for name in names if hasattr(config, name)}
     return SimpleNamespace(allow_soft_placement=True, **kept)
 
 
@@ -261,11 +263,11 @@ def _says_nothing(options: argparse.Namespace) -> bool:
 
 
 def complete(shell: Any, event: Any) -> list[str]:
-    """Words that may follow on the magic's line: options, machines, releases, names of the user.
+    """Return possible next words on the magic's line: options, machines, releases, variable names.
 
     Args:
-        shell: IPython.
-        event: its completion event: ``line`` and ``symbol``, the word begun.
+        shell: IPython's shell.
+        event: IPython's completion event, with ``line`` and ``symbol``, the word being typed.
     """
     line, symbol = event.line, event.symbol
     if line.count('"') % 2:
@@ -275,14 +277,14 @@ def complete(shell: Any, event: Any) -> list[str]:
     flags = {flag: action for action in _parser()._actions for flag in action.option_strings}
     action = flags.get(before)
     if action is not None and action.dest == "machine":
-        found = [f'"{name}"' if " " in name else name for name in _machines()]
+        words = [f'"{name}"' if " " in name else name for name in _machines()]
     elif action is not None and action.nargs != 0:
-        found = list(action.choices or ())
+        words = list(action.choices or ())
     elif symbol.startswith("-") or line.startswith("%%"):
-        found = [flag for flag in flags if flag.startswith("--")]
+        words = [flag for flag in flags if flag.startswith("--")]
     else:
-        found = [name for name in shell.user_ns if not name.startswith("_")]
-    return [word for word in found if word.startswith(symbol)]
+        words = [name for name in shell.user_ns if not name.startswith("_")]
+    return [word for word in words if word.startswith(symbol)]
 
 
 def _machines() -> list[str]:
@@ -290,14 +292,14 @@ def _machines() -> list[str]:
 
 
 def load(shell: Any) -> None:
-    """What ``%load_ext gpuplace`` does."""
+    """Load the extension (``%load_ext gpuplace``)."""
     shell.register_magics(PlacementMagics, WatchMagics)
     for name in ("%placement", "%%placement"):
         shell.set_hook("complete_command", complete, str_key=name)
 
 
 def unload(shell: Any) -> None:
-    """What ``%unload_ext gpuplace`` does."""
+    """Unload the extension (``%unload_ext gpuplace``)."""
     for kind, name in (("line", "placement"), ("cell", "placement"), ("cell", "watch_placement")):
         shell.magics_manager.magics[kind].pop(name, None)
     for name in ("PlacementMagics", "WatchMagics"):

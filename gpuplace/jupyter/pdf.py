@@ -1,4 +1,4 @@
-"""A PDF page that holds a JPEG picture, for programs that lay pictures out but write no PDF.
+"""A PDF page with a JPEG picture, for layout programs that do not write PDF.
 
 >>> jpeg = bytes.fromhex("ffd8ffc0000b080002000301011100ffd9")  # three dots wide, two high, no data
 >>> page = pdf_of_jpeg(jpeg, dots_per_inch=72)
@@ -11,15 +11,15 @@ Source: Adobe, PDF Reference 1.4, sections 3.4 (file structure) and 4.8 (images)
 from __future__ import annotations
 
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""Second bytes of the markers that begin a frame header."""
+"""Second bytes of the markers that start a frame header."""
 _COLOURS = {1: "/DeviceGray", 3: "/DeviceRGB", 4: "/DeviceCMYK"}
 
 
 def jpeg_size(data: bytes) -> tuple[int, int, int]:
-    """Width and height in dots, and the number of colour components.
+    """Return width and height in pixels, and the number of colour components.
 
     Raises:
-        ValueError: this is not a JPEG.
+        ValueError: the data are not a JPEG.
     """
     at = 2
     while data[:2] == b"\xff\xd8" and at + 9 < len(data) and data[at] == 0xFF:
@@ -32,11 +32,11 @@ def jpeg_size(data: bytes) -> tuple[int, int, int]:
 
 
 def pdf_of_jpeg(data: bytes, *, dots_per_inch: float) -> bytes:
-    """One page of the picture's size.
+    """Return a PDF with one page of the picture's size.
 
     Args:
         data: content of a JPEG file.
-        dots_per_inch: how large its dots are.
+        dots_per_inch: the resolution.
 
     Raises:
         ValueError: `data` is not a JPEG.

@@ -1,6 +1,7 @@
 """A placement as a picture that stays readable in a saved notebook.
 
-`placement_picture` gives a `Picture`: the last expression of a cell shows it, ``.save("towers.svg")`` writes it.
+`placement_picture` returns a `Picture`: as the last expression of a cell it is displayed, and ``.save("towers.svg")``
+writes it to a file.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ class Picture:
     """A drawn placement.
 
     Attributes:
-        sheet: what is shown, as records.
-        theme: colours around the boxes.
+        sheet: the content, as records.
+        theme: the colours around the boxes.
         follows: whether a notebook shows the picture in its own theme.
         direction: ``"TB"``, ``"LR"``, ``"BT"`` or ``"RL"``.
-        legend: whether there is one.
+        legend: whether there is a legend.
         patterns: whether fills are hatched.
     """
 
@@ -71,22 +72,22 @@ class Picture:
 
     @property
     def drawing(self) -> Drawing:
-        """Boxes and links."""
+        """The boxes and links."""
         return self.sheet.drawing
 
     @property
     def colouring(self) -> Colouring:
-        """What the colours mean: ``colouring.categories`` is the legend."""
+        """The colouring; ``colouring.categories`` is the legend."""
         return self.sheet.colouring
 
     @property
     def text(self) -> str:
-        """The legend and what is marked, as lines."""
+        """The legend and the marks as lines of text."""
         return legend_text(self.sheet)
 
     @cached_property
     def dot(self) -> str:
-        """The picture in Graphviz's language."""
+        """The picture in Graphviz's DOT language."""
         return dot_text(
             self.sheet,
             theme=self.theme,
@@ -100,7 +101,7 @@ class Picture:
         """The picture as one ``<svg>`` element.
 
         Raises:
-            LayoutTimeout: it took too long to lay out.
+            LayoutTimeout: the layout took too long.
             NoLayoutProgram: neither ``dot`` nor ``graphviz-pure`` is installed.
         """
         return self._svg(self.theme)
@@ -117,12 +118,12 @@ class Picture:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes a file in the format of its ending (.svg, .png, .pdf, .dot, .gv) and returns its path.
+        """Write a file in the format of its extension (.svg, .png, .pdf, .dot, .gv) and return its path.
 
         Raises:
-            ValueError: no ending.
-            OSError: the file cannot be written; one that is there already stays as it is.
-            LayoutTimeout: it took too long to lay out.
+            ValueError: the path has no extension.
+            OSError: the file cannot be written; an existing file is left unchanged.
+            LayoutTimeout: the layout took too long.
             NoLayoutProgram: neither ``dot`` nor ``graphviz-pure`` is installed.
         """
         target = Path(path)
@@ -134,14 +135,14 @@ class Picture:
         elif form:
             write_file(target, render.render(self.dot, form, time_limit_s=self._time_limit_s))
         else:
-            raise ValueError(f"{target}: the ending says the format: .svg, .png, .pdf or .dot")
+            raise ValueError(f"{target} has no extension; use .svg, .png, .pdf or .dot")
         return target
 
     def __repr__(self) -> str:
         return f"<Picture: {summary_text(self._placement)}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """An ``<img>`` with the picture inside and a table, and the same as text: both survive saving."""
+        """Return an ``<img>`` with the embedded picture and a table, and the same as text."""
         description = f"Placement graph. {summary_text(self._placement)}"
         try:
             shown = html.image(self.svg, description, self._svg(DARK) if self.follows else "")
@@ -153,7 +154,7 @@ class Picture:
                 f"<details><summary>{html.escape(summary_text(self._placement))}</summary>{nodes}</details>"
             )
         text = placement_text(self._placement)
-        if self.colouring.name != "assigned" or self.sheet.marks:  # else the first line says it all
+        if self.colouring.name != "assigned" or self.sheet.marks:  # otherwise the first line is enough
             text += f"\n{self.text}"
         return {"text/html": shown, "text/plain": text}
 
@@ -180,39 +181,39 @@ def placement_picture(
     table: bool = True,
     time_limit_s: float = render.TIME_LIMIT_S,
 ) -> Picture:
-    """Draws a placement: coloured boxes, copies between devices dashed, control edges dotted.
+    """Draw a placement: coloured boxes, dashed copies between devices, dotted control edges.
 
     Args:
         placement: a `Placement`.
         open: name scopes to unfold, ``["tower_0", "tower_0/conv"]``; by default as many as ``cap`` boxes allow.
-        colour: what colours mean: ``"assigned"`` (the device each op got), ``"requested"``, ``"type"``, ``"group"``
-            (colocation), ``"memory"``, ``"time"`` (needs ``run_metadata``) or ``"cause"`` (the rule that settled it).
-            By default the device, or what moved where ``against`` is given.
+        colour: the colouring: ``"assigned"`` (each op's device), ``"requested"``, ``"type"``, ``"group"`` (colocation),
+            ``"memory"``, ``"time"`` (needs ``run_metadata``) or ``"cause"`` (the rule that determined the device). By
+            default the device, or the moves with ``against``.
         color: the same as ``colour``.
-        run_metadata: ``RunMetadata`` of a step run with ``FULL_TRACE``.
-        estimate: a prediction of a step (`gpuplace.estimate`): folded boxes show their part of its kernel time, and the
+        run_metadata: the ``RunMetadata`` of a step run with ``FULL_TRACE``.
+        estimate: a predicted step (`gpuplace.estimate`): folded boxes show their share of its kernel time, and the
             bytes of their variables.
-        against: an earlier placement: what has another device there is marked with both.
-        critical_path: True marks the longest chain: by measured time where ``run_metadata`` is given, else by number of
-            ops; ``"time"``, ``"bytes"`` (copied between devices) or ``"ops"`` says by what.
-        trace: ``"inputs"`` lights all that an op depends on, ``"consumers"`` all that depends on it, ``"both"`` either;
-            boxes say how many of their nodes that are, and the rest is dimmed.
+        against: an earlier placement; nodes whose device differs are marked with both devices.
+        critical_path: True to mark the longest chain, by measured time with ``run_metadata``, otherwise by number of
+            ops; or ``"time"``, ``"bytes"`` (copied between devices) or ``"ops"``.
+        trace: ``"inputs"`` highlights all that an op depends on, ``"consumers"`` all that depends on it, ``"both"``
+            both; boxes show how many of their nodes are highlighted, and the rest is dimmed.
         of: the op of the trace, or a name scope.
-        backward: whether lines of gradients and updates are drawn between the layers of a model, too; copies between
-            devices always are.
-        find: regular expression; ops whose name has a match are marked, and scopes opened around them.
-        patterns: hatches, so that print without colour tells categories apart.
-        theme: ``"light"``, ``"dark"``, or ``"auto"``: light, and in a notebook as the notebook is.
+        backward: whether to draw lines of gradients and updates between the layers of a model; copies between devices
+            are always drawn.
+        find: a regular expression; ops whose name matches are marked, and the scopes around them opened.
+        patterns: whether to hatch the fills, for print without colour.
+        theme: ``"light"``, ``"dark"``, or ``"auto"``: light, and in a notebook the notebook's theme.
         direction: ``"TB"`` (downwards) or ``"LR"`` (to the right).
         legend: whether to draw the legend.
-        cap: boxes to show where ``open`` is not given; never more than a few hundred are drawn.
-        table: whether the notebook also shows the first rows as a table, folded.
-        time_limit_s: seconds that the layout may take.
+        cap: the maximum number of boxes without ``open``; never more than a few hundred are drawn.
+        table: whether the notebook also shows the first rows as a folded table.
+        time_limit_s: time limit of the layout in seconds.
 
     Raises:
-        ValueError: an unknown theme, direction, colouring, trace or scope; time is asked for without
-            ``run_metadata``; or the estimate is of another graph.
-        KeyError: the trace is of an op that does not exist.
+        ValueError: an unknown theme, direction, colouring, trace or scope; time without ``run_metadata``; or an
+            estimate of another graph.
+        KeyError: there is no op of the trace's name.
     """
     look = theme_named("light" if theme == "auto" else theme)
     if open is not None:
@@ -261,13 +262,13 @@ def picture_sheet(
     lanes: bool = False,
     backward: bool = False,
 ) -> Sheet:
-    """Everything that a picture says; see `placement_picture`. With ``lanes``, its boxes are shares of devices.
+    """Return the content of a picture; see `placement_picture`. With ``lanes``, its boxes are shares of devices.
 
-    Where nothing is said of what is open, it is as much as a canvas of some width and height in points has room for.
+    Without ``opened``, as many scopes are open as fit a canvas, given as width and height in points.
 
     Raises:
-        ValueError: an unknown colouring or trace; or time is asked for without ``run_metadata``.
-        KeyError: the trace is of an op that does not exist.
+        ValueError: an unknown colouring or trace; or time without ``run_metadata``.
+        KeyError: there is no op of the trace's name.
     """
     view = view_of(placement)
     if (trace is None) != (of is None):
@@ -275,17 +276,17 @@ def picture_sheet(
             f"A trace needs a direction and an op: trace=({', '.join(map(repr, TRACES))}), of='name'"
         )
     costs = None if estimate is None else node_costs(placement, estimate)
-    found = find(view, pattern) if pattern else None
-    if found is not None and found.any():
+    matches = find(view, pattern) if pattern else None
+    if matches is not None and matches.any():
         tree = outline(view)
-        around = {tree.paths[scope] for scope in tree.open_around(found, min(cap, HARD_CAP))} - {""}
+        around = {tree.paths[scope] for scope in tree.open_around(matches, min(cap, HARD_CAP))} - {""}
         opened = sorted(around | set(opened or ()))
     elif opened is None:
         opened = first_view(view, canvas, cap, lanes=lanes, costs=costs)
     moves = None if against is None else compare(placement, against)
     weight = path if isinstance(path, str) else None
     marks = Marks(
-        found=found,
+        found=matches,
         pattern=pattern or "",
         path=critical_path(view, weight, run_metadata) if path else None,
         moves=moves,
@@ -300,7 +301,7 @@ def picture_sheet(
 
 
 def legend_chips(sheet: Sheet) -> list[dict[str, Any]]:
-    """The legend as values for a page's chips: ``label``, ``count``, ``note`` and the look."""
+    """Return the legend as values for a page's chips: ``label``, ``count``, ``note`` and the look."""
     return [category.chip for category in sheet.legend]
 
 

@@ -1,6 +1,6 @@
-"""A placement as one page of a notebook: what it was placed on, errors, picture, table and log, and all of it as text.
+"""A placement as notebook output: settings, errors, picture, table and log, all of it also as text.
 
-The page is HTML without a script, so that a saved, untrusted or converted notebook shows it as well.
+The output is HTML without scripts, so saved, untrusted and converted notebooks display it too.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _PRE = "max-height:24em;overflow:auto;margin:0;font-size:12px;line-height:1.45"
 
 
 class PlacementPage:
-    """What ``%%placement`` shows.
+    """The output of ``%%placement``.
 
     Args:
-        placement: complete or partial.
-        heading: the settings in words.
-        rows: most rows of the table.
-        picture: whether there is one.
-        table: whether there is one.
-        log: whether what ``log_device_placement`` prints is shown.
+        placement: a complete or partial placement.
+        heading: a description of the settings.
+        rows: maximum number of rows in the table.
+        picture: whether to show the picture.
+        table: whether to show the table.
+        log: whether to show the output of ``log_device_placement``.
         **options: for `placement_picture`: ``open``, ``theme``, ...
     """
 
@@ -51,7 +51,7 @@ class PlacementPage:
         return repr(self.placement)
 
     def log_text(self) -> str:
-        """What ``log_device_placement`` prints, its first few hundred lines."""
+        """The first few hundred lines of the output of ``log_device_placement``."""
         lines = self.placement.log().splitlines()
         kept = list(islice(lines, _LOG_LINES))
         more = len(lines) - len(kept)

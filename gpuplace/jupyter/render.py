@@ -1,8 +1,7 @@
-"""From DOT text to SVG, PNG or PDF: with ``dot`` where it is installed, else with ``graphviz-pure``, under a time
-limit.
+"""Render DOT text as SVG, PNG or PDF with ``dot`` if installed, otherwise with ``graphviz-pure``, under a time limit.
 
-``graphviz-pure`` is a dependency of this package and brings an executable of its own, so pictures need nothing that pip
-does not install. The environment variable GPUPLACE_DOT names another program.
+``graphviz-pure`` is a dependency of this package with an executable of its own, so pictures need only what pip
+installs. The environment variable GPUPLACE_DOT selects another program.
 """
 
 from __future__ import annotations
@@ -26,68 +25,68 @@ from gpuplace.views.picture.svg import MARGIN, SvgOptions, svg_text
 from gpuplace.web.rules import RULES
 
 DOT_VARIABLE = "GPUPLACE_DOT"
-"""Environment variable with the path of the program that lays pictures out."""
+"""Environment variable with the path of the layout program."""
 TIME_LIMIT_S = 10.0
-"""Seconds that a layout may take."""
+"""Time limit of a layout, in seconds."""
 
 _WRAPPINGS = ((1.0, False), (0.8, False), (0.6, False), (1.0, True), (0.8, True), (0.6, True), (1.25, True))
-"""Parts of a canvas' width that a picture is wrapped for until it fits, and whether its boxes stand close."""
+"""Fractions of a canvas's width for which a picture is wrapped until it fits, and whether boxes are spaced closely."""
 _TEXT = RULES["text"]
 _PURE = "graphviz-pure"
 _PDF_DOTS = 192
-"""Dots per inch of a PDF page that holds a picture in dots; ``graphviz-pure`` writes no other."""
+"""Resolution in dots per inch of a PDF page with a bitmap; ``graphviz-pure`` writes no other PDF."""
 _TEXT_FORMS = frozenset({"svg", "json", "json0", "plain", "dot", "canon"})
 _PLAIN_SIGNS = str.maketrans({"▸": "►", "╌": "–", "◆": "◊", "✖": "×"})
-"""Signs that a page finds in some font, and pictures in dots not everywhere, and what stands for them there."""
+"""Characters that bitmap fonts may lack -> replacements."""
 
 
 class NoLayoutProgram(ExecutableNotFound):  # type: ignore[misc]
-    """There is no program that lays pictures out."""
+    """No layout program is installed."""
 
     def __init__(self, program: str) -> None:
         RuntimeError.__init__(
             self,
-            f"There is no program {program!r} to lay pictures out with\n"
-            "  try  pip install graphviz-pure, or install Graphviz so that dot is on PATH, or give the path of dot in"
-            f" the environment variable {DOT_VARIABLE}; .save('picture.dot') needs none",
+            f"There is no layout program {program!r}\n"
+            "  try  pip install graphviz-pure, or install Graphviz so that dot is on PATH, or set the environment"
+            f" variable {DOT_VARIABLE} to the path of dot; .save('picture.dot') needs no layout program",
         )
 
 
 class LayoutTimeout(RuntimeError):
-    """A picture took too long to lay out."""
+    """The layout of a picture took too long."""
 
 
 def dot_program() -> str:
-    """Path of the program: GPUPLACE_DOT's, else ``dot``, else ``graphviz-pure``.
+    """Return the path of the program: that of GPUPLACE_DOT, otherwise ``dot``, otherwise ``graphviz-pure``.
 
     Raises:
         NoLayoutProgram: there is none.
     """
     named = os.environ.get(DOT_VARIABLE)
-    found = shutil.which(named) if named else shutil.which("dot") or _graphviz_pure()
-    if found is None:
+    path = shutil.which(named) if named else shutil.which("dot") or _graphviz_pure()
+    if path is None:
         raise NoLayoutProgram(named or "dot")
-    return found
+    return path
 
 
 def _graphviz_pure() -> str | None:
-    """The executable of the package, beside this interpreter's own or on PATH."""
+    """Return the executable of the package, next to this interpreter's own or on PATH."""
     return shutil.which(_PURE, path=sysconfig.get_path("scripts")) or shutil.which(_PURE)
 
 
 def render(dot: str, form: str = "svg", *, time_limit_s: float = TIME_LIMIT_S) -> bytes:
-    """The picture as a file's content.
+    """Return the picture as a file's content.
 
     Args:
-        dot: text in Graphviz's language.
-        form: ``"svg"``, ``"png"``, ``"pdf"`` or another format that the program knows.
-        time_limit_s: seconds after which it is given up.
+        dot: text in the DOT language.
+        form: ``"svg"``, ``"png"``, ``"pdf"`` or another format of the program.
+        time_limit_s: time limit in seconds.
 
     Raises:
         LayoutTimeout: the limit was reached.
         NoLayoutProgram: no program is installed.
         ValueError: the program does not write this format.
-        CalledProcessError: the program refused the text.
+        CalledProcessError: the program rejected the text.
     """
     if not re.fullmatch(r"[a-z0-9:_-]+", form):
         raise ValueError(f"Unknown picture format {form!r}: for example svg, png, pdf")
@@ -111,13 +110,13 @@ def _run(program: str, arguments: list[str], dot: str, time_limit_s: float) -> b
         )
     except subprocess.TimeoutExpired:
         raise LayoutTimeout(
-            f"The picture was not laid out in {time_limit_s:g} s: fold scopes, draw fewer boxes or give it more time "
-            "(time_limit_s=)"
+            f"The layout of the picture took more than {time_limit_s:g} s. Fold scopes, draw fewer boxes, or raise the "
+            "limit (time_limit_s=)"
         ) from None
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode("utf-8", "replace").strip()
-        if "not recognized" in said:
-            raise ValueError(f"{Path(program).name} cannot write {arguments[0][2:]!r}: {said}") from None
+        message = error.stderr.decode("utf-8", "replace").strip()
+        if "not recognized" in message:
+            raise ValueError(f"{Path(program).name} cannot write {arguments[0][2:]!r}: {message}") from None
         raise
     return done.stdout
 
@@ -130,14 +129,14 @@ def sheet_svg(
     time_limit_s: float = TIME_LIMIT_S,
     **options: Unpack[SvgOptions],
 ) -> str:
-    """The picture as one ``<svg>`` element; laid out again only where its boxes or edges are others.
+    """Return the picture as one ``<svg>`` element; a layout is reused for equal boxes and edges.
 
     Args:
-        sheet: what to draw.
+        sheet: the content.
         direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
-        canvas: width and height in points of what the picture is wrapped for.
-        time_limit_s: seconds that the layout may take.
-        options: how it looks.
+        canvas: width and height in points for which the picture is wrapped.
+        time_limit_s: time limit of the layout in seconds.
+        options: the look.
 
     Raises:
         LayoutTimeout: the limit was reached.
@@ -152,9 +151,9 @@ def sheet_layout(
     canvas: tuple[float, float] | None = None,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> Layout:
-    """Where the boxes and lines of a picture go; see `sheet_svg`.
+    """Return the positions of the boxes and lines of a picture; see `sheet_svg`.
 
-    Lines make a picture wider than its boxes are, so one that comes out too wide is wrapped for less width.
+    Lines make a picture wider than its boxes, so a picture that is too wide is wrapped again for a smaller width.
     """
     if canvas is not None:
         canvas = room_on(canvas)
@@ -162,10 +161,10 @@ def sheet_layout(
     for share, is_tight in _WRAPPINGS if canvas is not None else _WRAPPINGS[:1]:
         wrapped_for = None if canvas is None else (canvas[0] * share, canvas[1])
         wrapped = wrapping(sheet, direction, wrapped_for, is_tight=is_tight)
-        found = arranged(layout(layout_text(sheet, direction, wrapped), time_limit_s), sheet, wrapped)
-        size = 0.0 if canvas is None else max(found.width / canvas[0], found.height / canvas[1])
+        trial = arranged(layout(layout_text(sheet, direction, wrapped), time_limit_s), sheet, wrapped)
+        size = 0.0 if canvas is None else max(trial.width / canvas[0], trial.height / canvas[1])
         if best is None or size < best[0]:
-            best = (size, found)
+            best = (size, trial)
         if size <= 1.0:
             break
     assert best is not None
@@ -173,9 +172,9 @@ def sheet_layout(
 
 
 def room_on(canvas: tuple[float, float]) -> tuple[float, float]:
-    """Width and height of the largest picture whose names can be read on a canvas of some width and height in pixels.
+    """Return width and height of the largest picture with readable names on a canvas, given in pixels.
 
-    The picture is made smaller to fit, but for its margin.
+    The picture is scaled down to fit, except for its margin.
     """
     scale = _TEXT["readable"] * 1.003 / _TEXT["title"]
     return canvas[0] / scale - 2 * MARGIN, canvas[1] / scale - 2 * MARGIN
@@ -183,9 +182,9 @@ def room_on(canvas: tuple[float, float]) -> tuple[float, float]:
 
 @lru_cache(maxsize=128)
 def layout(text: str, time_limit_s: float = TIME_LIMIT_S) -> Layout:
-    """Where boxes and lines go, for a question of `layout_text`; kept for a repeated one."""
+    """Return the positions of boxes and lines for a text of `layout_text`; cached."""
     try:
-        found = render(text, "json0", time_limit_s=time_limit_s)
-    except subprocess.CalledProcessError:  # some curves are too much for Graphviz: straight lines are not
-        found = render(text.replace("{", "{ splines=line", 1), "json0", time_limit_s=time_limit_s)
-    return read_layout(found.decode("utf-8"))
+        output = render(text, "json0", time_limit_s=time_limit_s)
+    except subprocess.CalledProcessError:  # Graphviz fails on some curves, but not on straight lines
+        output = render(text.replace("{", "{ splines=line", 1), "json0", time_limit_s=time_limit_s)
+    return read_layout(output.decode("utf-8"))

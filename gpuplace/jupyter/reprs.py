@@ -1,7 +1,7 @@
-"""What a notebook shows for a graph, a session, a placement, a machine, a tensor, an operation and an error.
+"""Notebook representations of graphs, sessions, placements, machines, tensors, operations and errors.
 
-Each is HTML that survives saving, beside a text that says as much: `mimebundle` gives both, and None for an object
-of another kind, so that IPython falls back to its own ways.
+Each is HTML that works in saved notebooks, and an equivalent text. `mimebundle` returns both, or None for other
+objects, for which IPython then uses its own representations.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ _ROWS_OF_LOG = 20
 _LINES_OF_ESTIMATE = 20
 _BOXES_OF_LOG = 24
 _BOXES_IN_SIGHT = 6
-"""So many boxes beside each other fit a page."""
+"""Number of boxes that fit side by side on a page."""
 _TRACED = re.compile("^/host:|/stream:|/memcpy$|/sync$")
-"""Lists in which TensorFlow's tracers repeat what the devices' lists hold."""
+"""Device lists in which TensorFlow's tracers repeat the content of other lists."""
 _PICTURE_NODES = 3000
-"""Nodes up to which a graph that is merely shown is also drawn."""
+"""Maximum number of nodes of a graph that is displayed with a picture."""
 
 
 def mimebundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, str] | None:
-    """``{"text/html": ..., "text/plain": ...}`` of one of our objects; None for anything else."""
+    """Return ``{"text/html": ..., "text/plain": ...}`` for one of our objects; None for anything else."""
     shown = _shown(obj)
     if shown is None:
         return None
@@ -76,7 +76,7 @@ def mimebundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, 
 
 @singledispatch
 def _shown(obj: Any) -> tuple[str, str] | None:
-    """HTML and text of an object; objects with a graph and `list_devices` are sessions."""
+    """Return HTML and text of an object; objects with a graph and `list_devices` are sessions."""
     if hasattr(obj, "step_stats") and hasattr(obj, "SerializeToString"):
         return _run_metadata(obj)
     if hasattr(obj, "list_devices") and hasattr(obj, "graph"):
@@ -92,8 +92,8 @@ def _placement(placement: Placement) -> tuple[str, str]:
 
 @_shown.register
 def _estimate(step: StepEstimate) -> tuple[str, str]:
-    """What stands out, what a step takes in sentences, devices, the ops that take longest, the timeline to unfold."""
-    columns = ("device", "hardware", "busy", "of the step", "peak of memory", "copies to it", "bytes")
+    """Return findings, the step's cost in sentences, devices, the slowest ops, and the timeline to unfold."""
+    columns = ("device", "hardware", "busy", "of the step", "peak memory", "copies to it", "bytes")
     memory = {row.device: peak_text(row.peak, row.fits, bytes_text) for row in step.rows("memory")}
     rows = [
         (
@@ -111,28 +111,30 @@ def _estimate(step: StepEstimate) -> tuple[str, str]:
         (row.op, row.device_type, row.nodes, time_text(row.time * 1e6), f"{row.share:.1%}", row.model)
         for row in step.rows("ops")[:_MOST_TYPES]
     ]
-    told = explanation(step).splitlines()[:_LINES_OF_ESTIMATE]
+    sentences = explanation(step).splitlines()[:_LINES_OF_ESTIMATE]
     shown = "" if step.findings.skipped else findings_html(step.findings)
-    shown += "".join(f"<p>{html.escape(line)}</p>" for line in told)
+    shown += "".join(f"<p>{html.escape(line)}</p>" for line in sentences)
     shown += html.table(columns, [(html.chip(row[0]), *row[1:]) for row in rows], limit=_MOST_ROWS)
     slowest = html.table(("op", "kind", "nodes", "time", "share", "model"), ops)
-    shown += f"<details><summary>The ops that take longest</summary>{slowest}</details>"
+    shown += f"<details><summary>Slowest ops</summary>{slowest}</details>"
     if len(step.flow.kind) <= _PICTURE_NODES:
-        found = step.timeline()
-        drawn = html.image(timeline_svg(found), f"Timeline. {found.text}", timeline_svg(found, "dark"))
+        timeline = step.timeline()
+        drawn = html.image(
+            timeline_svg(timeline), f"Timeline. {timeline.text}", timeline_svg(timeline, "dark")
+        )
         shown += f"<details><summary>Timeline</summary>{drawn}</details>"
     return shown, step.explain()
 
 
 @_shown.register
-def _findings(found: Findings) -> tuple[str, str]:
-    """What stands out, with causes and fixes."""
-    return findings_html(found), str(found)
+def _findings(findings: Findings) -> tuple[str, str]:
+    """Return the findings with causes and fixes."""
+    return findings_html(findings), str(findings)
 
 
 @_shown.register
 def _advice(advice: Advice) -> tuple[str, str]:
-    """What is advised in sentences, the regions that move, devices before and after, and the Python to unfold."""
+    """Return the recommendation in sentences, the moves, devices before and after, and Python code to unfold."""
     shown = "" if advice.findings.skipped else findings_html(advice.findings)
     shown += "".join(f"<p>{html.escape(line)}</p>" for line in (advice.text, *advice.notes))
     moves = [
@@ -166,8 +168,8 @@ def _advice(advice: Advice) -> tuple[str, str]:
         for row in rows
     ]
     titles = (
-        *("device", "nodes now", "nodes advised", "busy now", "busy advised"),
-        *("memory now", "memory advised"),
+        *("device", "nodes now", "nodes recommended", "busy now", "busy recommended"),
+        *("memory now", "memory recommended"),
     )
     shown += html.table(titles, devices, limit=_MOST_ROWS)
     if advice.has_gain:
@@ -178,7 +180,7 @@ def _advice(advice: Advice) -> tuple[str, str]:
 
 @_shown.register
 def _tradeoff(tradeoff: Tradeoff) -> tuple[str, str]:
-    """Time against memory as a picture, and the placements as a table."""
+    """Return time against memory as a picture, and the placements as a table."""
     picture = html.image(tradeoff.svg(), f"Time against memory. {tradeoff.text}", tradeoff.svg("dark"))
     rows = [
         (
@@ -189,13 +191,13 @@ def _tradeoff(tradeoff: Tradeoff) -> tuple[str, str]:
         )
         for point in tradeoff.points
     ]
-    titles = ("placement", "a step", "memory of the fullest device", "none is better in both")
+    titles = ("placement", "step time", "memory of the fullest device", "none is better in both")
     return f"<p>{html.escape(tradeoff.text)}</p>{picture}{html.table(titles, rows)}", tradeoff.explain()
 
 
 @_shown.register
 def _towers(choices: TowerChoices) -> tuple[str, str]:
-    """How many towers pay, as a picture and a table."""
+    """Return the speedup by number of towers, as a picture and a table."""
     picture = html.image(choices.svg(), f"Towers. {choices.text}", choices.svg("dark"))
     most = max(row.speedup for row in choices.rows)
     rows = [
@@ -213,7 +215,7 @@ def _towers(choices: TowerChoices) -> tuple[str, str]:
         "towers",
         "variables",
         "a step",
-        "times as fast",
+        "speedup",
         "examples a second",
         "memory of the fullest device",
     )
@@ -222,9 +224,9 @@ def _towers(choices: TowerChoices) -> tuple[str, str]:
 
 @_shown.register
 def _logged(log: LoggedPlacement) -> tuple[str, str]:
-    """Nodes by device, a table of them, the picture to unfold, and what was not understood.
+    """Return nodes by device, a table of them, the picture to unfold, and the text that was not understood.
 
-    A log knows no edges, so all boxes of its picture stand in one row: it scrolls instead of shrinking.
+    A log has no edges, so all boxes of its picture are in one row, which scrolls instead of shrinking.
     """
     picture = placement_picture(log, cap=_BOXES_OF_LOG, table=False)
     is_small = len(picture.drawing.boxes) <= _BOXES_IN_SIGHT
@@ -232,7 +234,7 @@ def _logged(log: LoggedPlacement) -> tuple[str, str]:
     left = [(left.line, left.text) for left in log.unparsed]
     shown = f"<p>{html.escape(repr(log)[1:-1])}</p>{html.summary(log)}"
     cells = op_cells(log)
-    ops = [(html.chip(row.device), *told[1:]) for row, told in zip(op_rows(log), cells, strict=True)]
+    ops = [(html.chip(row.device), *cell_row[1:]) for row, cell_row in zip(op_rows(log), cells, strict=True)]
     shown += html.table(OP_COLUMNS, ops, limit=_ROWS_OF_LOG) if ops else ""
     if len(log):
         nodes = html.node_table(log, limit=_ROWS_OF_LOG)
@@ -247,7 +249,7 @@ def _logged(log: LoggedPlacement) -> tuple[str, str]:
 
 @_shown.register
 def _capture(log: LogCapture) -> tuple[str, str]:
-    """The placement that was logged, or why there is none."""
+    """Return the logged placement, or the reason why there is none."""
     if log.missing:
         return f"<p>{html.escape(log.missing)}</p>", log.missing
     return _logged(log.placement)
@@ -255,7 +257,7 @@ def _capture(log: LogCapture) -> tuple[str, str]:
 
 @_shown.register
 def _graph(graph: Graph) -> tuple[str, str]:
-    """How many ops of which type and request, and where they would go on the current machine."""
+    """Return the number of ops by type and request, and their placement on the current machine."""
     operations = graph.get_operations()
     title = f"Graph of {counted(len(operations), 'operation')}"
     if not operations:
@@ -266,7 +268,7 @@ def _graph(graph: Graph) -> tuple[str, str]:
     shown = f"<p><b>{title}</b></p>"
     if len(operations) <= _PICTURE_NODES:
         machine = current_machine()
-        shown += f"<p>as it would be placed on <code>{html.escape(machine)}</code></p>"
+        shown += f"<p>placed on <code>{html.escape(machine)}</code></p>"
         try:
             placement = place(graph, machine=machine, on_error="keep")
         except OpError as error:
@@ -277,23 +279,23 @@ def _graph(graph: Graph) -> tuple[str, str]:
                 + placement_picture(placement, table=False)._repr_mimebundle_()["text/html"]
             )
     table = html.table(columns, rows, limit=_MOST_TYPES)
-    shown += f"<details><summary>{counted(len(rows), 'kind')} of operations</summary>{table}</details>"
+    shown += f"<details><summary>{counted(len(rows), 'group')} of operations</summary>{table}</details>"
     return shown, f"{title}\n{table_text(columns, rows, _MOST_TYPES)}"
 
 
 @_shown.register
 def _machine(machine: Machine) -> tuple[str, str]:
-    """CPUs, and the chain from GPUs to devices as this process sees it."""
+    """Return CPUs, and the chain from GPUs to devices for this process."""
     rows = machine.mapping()
-    kind = "This machine" if machine.is_local else "Simulated machine"
-    title = f"{kind}: {machine}"
-    cpus = counted(machine.cpus or sum(one.cpus for _, one in machine.tasks), "CPU device")
+    description = "This machine" if machine.is_local else "Simulated machine"
+    title = f"{description}: {machine}"
+    cpus = counted(machine.cpus or sum(task.cpus for _, task in machine.tasks), "CPU device")
     more = [f"further device {name}" for name in machine.extra_devices]
     if machine.tasks:
         more += [counted(len(machine.tasks), "task"), f"network: {machine.network.text()}"]
-    told = "; ".join([cpus, counted(len(machine.gpus), "GPU"), *more])
-    shown = f"<p><b>{html.escape(title)}</b>: {html.escape(told)}</p>"
-    plain = f"{title}: {told}"
+    details = "; ".join([cpus, counted(len(machine.gpus), "GPU"), *more])
+    shown = f"<p><b>{html.escape(title)}</b>: {html.escape(details)}</p>"
+    plain = f"{title}: {details}"
     if rows:
         cells = [
             (gpu, name, bus, visible, device, bytes_text(limit) if limit else None, reason)
@@ -312,7 +314,7 @@ def _explanation(explanation: Explanation) -> tuple[str, str]:
 
 @_shown.register
 def _blame(blame: Blame) -> tuple[str, str]:
-    """The causes, that of most nodes first, and the harmless nodes in a line."""
+    """Return the causes, largest first, and a line about the harmless nodes."""
     title = f"{blame.nodes:,} of {counted(blame.total, 'node')} not on a {blame.device_type}"
     columns = ("nodes", "bytes", "rule", "cause", "ops", "for example", "try")
     rows = (
@@ -334,7 +336,7 @@ def _blame(blame: Blame) -> tuple[str, str]:
 
 @_shown.register
 def _diff(diff: PlacementDiff) -> tuple[str, str]:
-    """The nodes that move, by what moves them."""
+    """Return the nodes that move, grouped by cause."""
     title = f"{counted(len(diff), 'node')} {'moves' if len(diff) == 1 else 'move'}"
     parts = [f"<p><b>{title}</b></p>"]
     for rule, moves in diff.by_cause().items():
@@ -353,7 +355,7 @@ def _diff(diff: PlacementDiff) -> tuple[str, str]:
 
 @_shown.register
 def _placement_graph(graph: PlacementGraph) -> tuple[str, str]:
-    """How many nodes of which type and request."""
+    """Return the number of nodes by type and request."""
     kinds = Counter(
         (graph.op_type(node), graph.requested_device(node)) for node in range(len(graph))
     ).most_common()
@@ -366,7 +368,7 @@ def _placement_graph(graph: PlacementGraph) -> tuple[str, str]:
 
 @_shown.register
 def _trace(trace: Trace) -> tuple[str, str]:
-    """What an op depends on, or what depends on it, by device, and the first of the nodes."""
+    """Return the traced nodes by device, and the first of them."""
     view = trace.view
     chosen = np.flatnonzero(trace.nodes)[:_MOST_ROWS].tolist()
     columns = ("node", "op type", "device")
@@ -379,7 +381,7 @@ def _trace(trace: Trace) -> tuple[str, str]:
 
 @_shown.register
 def _log_diff(diff: LogDiff) -> tuple[str, str]:
-    """The nodes on another device than the log says."""
+    """Return the nodes whose device differs from the log."""
     title = repr(diff)[1:-1].partition(": ")[2]
     columns = ("node", "op type", "logged", "compared with", "rule")
     rows = ((move.node, move.type, html.chip(move.logged), html.chip(move.other), move.rule) for move in diff)
@@ -410,7 +412,7 @@ def _tensor(tensor: Tensor) -> tuple[str, str]:
         ("tensor", tensor.name),
         ("dtype", tensor.dtype.name),
         ("shape", str(tensor.shape)),
-        ("made by", f"{tensor.op.type}, requested device: {tensor.device or 'none'}"),
+        ("created by", f"{tensor.op.type}, requested device: {tensor.device or 'none'}"),
     ]
     return html.table(("", ""), rows), repr(tensor)
 
@@ -424,14 +426,14 @@ def _operation(operation: Operation) -> tuple[str, str]:
         ("inputs", ", ".join(tensor.name for tensor in operation.inputs)),
         ("control inputs", ", ".join(control.name for control in operation.control_inputs)),
         ("outputs", ", ".join(f"{out.name} {out.dtype.name} {out.shape}" for out in operation.outputs)),
-        ("made at", operation.source),
+        ("created at", operation.source),
     ]
     kept = [(label, value) for label, value in rows if value]
     return html.table(("", ""), kept), repr(operation)
 
 
 def _session(session: Any) -> tuple[str, str]:
-    """Devices and their memory; of a closed session, that it is."""
+    """Return devices and their memory; for a closed session, only its state."""
     try:
         devices = session.list_devices()
     except CancelledError:
@@ -446,7 +448,7 @@ def _session(session: Any) -> tuple[str, str]:
 
 
 def _run_metadata(metadata: Any) -> tuple[str, str]:
-    """Devices with the ops that ran on each and their times; the slowest ops."""
+    """Return devices with their ops and times, and the slowest ops."""
     stats = [device for device in metadata.step_stats.dev_stats if not _TRACED.search(device.device)]
     ops = [
         (stat.node_name, device.device, stat.all_end_rel_micros)
@@ -472,7 +474,7 @@ def _run_metadata(metadata: Any) -> tuple[str, str]:
         )
         shown += html.table(columns, [(html.chip(row[0]), *row[1:]) for row in rows], limit=_MOST_ROWS)
         top = html.table(("op", "device", "µs"), [(name, html.chip(dev), us) for name, dev, us in slowest])
-        shown += f"<details><summary>The slowest ops</summary>{top}</details>"
+        shown += f"<details><summary>Slowest ops</summary>{top}</details>"
     plain = [(device_label(row[0]), *row[1:]) for row in rows]
     return shown, "\n".join([title, *([table_text(columns, plain, _MOST_ROWS)] if ops else [])])
 

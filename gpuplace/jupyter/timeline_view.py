@@ -1,7 +1,7 @@
-"""A timeline to zoom: lanes on a canvas, with keys and search; and what a saved notebook keeps of it.
+"""A zoomable timeline: lanes on a canvas, with keys and search; and its static form in a saved notebook.
 
-The page gets columns once, as bytes (`gpuplace.views.timelines.page`), and draws what is in sight; a click sends the
-event's number back.
+The page receives the columns once, as bytes (`gpuplace.views.timelines.page`), and draws the visible part; a click
+sends the event's number back.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class TimelineView(ModuleWidget):
     Messages to Python: ``select`` with ``event``, a number or -1, and its ``node``; ``colour`` with one of `COLOURS`.
 
     Args:
-        timeline: what to show; None for nothing yet.
-        on_select: called with the name of a node that the user chose.
+        timeline: the timeline; None for none yet.
+        on_select: called with the name of a node that the user selects.
     """
 
     _esm = widget_module("gpuplace/widgets/timeline_view.js")
@@ -39,40 +39,40 @@ class TimelineView(ModuleWidget):
     step: Any = traitlets.Dict().tag(sync=True)
     """Lanes, names, copies, the path and texts."""
     columns = traitlets.Bytes().tag(sync=True)
-    """Of all events, one column after the other."""
+    """The columns of all events, one after the other."""
     goto: Any = traitlets.Dict().tag(sync=True)
-    """``event`` to select, where Python says so, and a ``number`` that tells one time from another."""
+    """``event`` to select, if set by Python, and a ``number`` that distinguishes repetitions."""
     selected = traitlets.Int(-1)
-    """Number of the selected event; what the page selects is not sent back to it."""
-    colour = traitlets.Enum(COLOURS, "device", help="What boxes are coloured by.").tag(sync=True)
+    """Number of the selected event; a selection by the page is not sent back to it."""
+    colour = traitlets.Enum(COLOURS, "device", help="The colouring of boxes.").tag(sync=True)
 
     def __init__(
         self, timeline: StepTimeline | None = None, on_select: Callable[[str], None] | None = None
     ) -> None:
         columns, step = timeline_page(timeline)
-        super().__init__(columns=columns, step=step)  # a page that opens has the step
+        super().__init__(columns=columns, step=step)  # a page that opens later needs the step
         self.timeline = timeline
         self._on_select = on_select
         self.on_msg(self._heard)
 
     def show(self, timeline: StepTimeline | None) -> None:
-        """Shows another step, or none."""
+        """Show another step, or none."""
         self.timeline = timeline
         with self.hold_sync():
             self.selected = -1
             self.columns, self.step = timeline_page(timeline)
 
     def select(self, name: str) -> None:
-        """Marks the longest event of a node, if there is one."""
-        found = -1
+        """Mark the longest event of a node, if there is one."""
+        longest = -1
         if self.timeline is not None and name:
             names = self.timeline.names
-            events = [event for event, known in enumerate(names) if known == name]
+            events = [event for event, node in enumerate(names) if node == name]
             lasted = self.timeline.end_us - self.timeline.start_us
-            found = max(events, key=lambda event: float(lasted[event]), default=-1)
+            longest = max(events, key=lambda event: float(lasted[event]), default=-1)
         if self.timeline is None or self.selected < 0 or self.timeline.names[self.selected] != name:
-            self.selected = found
-            self.goto = {"event": found, "number": self.goto.get("number", 0) + 1}
+            self.selected = longest
+            self.goto = {"event": longest, "number": self.goto.get("number", 0) + 1}
 
     def _heard(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         match content:
@@ -85,20 +85,22 @@ class TimelineView(ModuleWidget):
 
 
 def timeline_bundle(timeline: StepTimeline, **kwargs: Any) -> dict[str, Any]:
-    """The widget, and for readers without a kernel a still picture, tables and text."""
+    """Return the widget and, for readers without a kernel, a static picture, tables and text."""
     view = timeline.__dict__.get("_view")
     if view is None:
         view = timeline.__dict__["_view"] = TimelineView(timeline)
     plain = timeline_text(timeline)
-    found = view._repr_mimebundle_(**kwargs)
-    bundle: dict[str, Any] = dict(found[0] if isinstance(found, tuple) else found or {})
+    widget_bundle = view._repr_mimebundle_(**kwargs)
+    bundle: dict[str, Any] = dict(
+        widget_bundle[0] if isinstance(widget_bundle, tuple) else widget_bundle or {}
+    )
     return {**bundle, "text/html": timeline_html(timeline), "text/plain": plain}
 
 
 def timeline_html(timeline: StepTimeline) -> str:
-    """The still picture as an image, devices, copies and hints as tables: all of it survives saving."""
-    told = f"Timeline. {timeline.text}. {timeline.path_text}"
-    picture = html.image(timeline_svg(timeline), told, timeline_svg(timeline, "dark"))
+    """Return the static picture as an image, and devices, copies and hints as tables, all of which can be saved."""
+    description = f"Timeline. {timeline.text}. {timeline.path_text}"
+    picture = html.image(timeline_svg(timeline), description, timeline_svg(timeline, "dark"))
     parts = [picture, html.table(USE_COLUMNS, use_rows(timeline))]
     if timeline.copies:
         copies = html.table(COPY_COLUMNS, copy_rows(timeline), limit=_MOST_ROWS)
@@ -106,4 +108,4 @@ def timeline_html(timeline: StepTimeline) -> str:
         wrapped = f'<div style="overflow-wrap:anywhere">{copies}</div>'  # names of tensors are long
         parts.append(f"<details><summary>{title}</summary>{wrapped}</details>")
     hints = "".join(f"<li>{html.escape(hint.text)}</li>" for hint in timeline.hints)
-    return "".join(parts) + (f"<p><b>What to move</b></p><ul>{hints}</ul>" if hints else "")
+    return "".join(parts) + (f"<p><b>Suggested moves</b></p><ul>{hints}</ul>" if hints else "")

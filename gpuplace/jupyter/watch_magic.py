@@ -1,12 +1,12 @@
-"""The cell magic ``%%watch_placement``: where the TensorFlow of this kernel really runs the ops of a cell.
+"""The cell magic ``%%watch_placement``: the devices on which TensorFlow in this kernel actually runs a cell's ops.
 
 ::
 
     %%watch_placement
     model.fit(images, labels)
 
-TensorFlow logs that from C++, past the notebook. The cell runs in the notebook's own namespace. Below its output are
-the table of ops by device, the picture and the rest of the output.
+TensorFlow logs them from C++, which bypasses the notebook. The cell runs in the notebook's own namespace. Below its
+output follow the table of ops by device, the picture and the rest of the output.
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ class WatchMagics(Magics):
 
     @cell_magic
     @magic_arguments()
-    @argument(
-        "--log", action="store_true", help="also print TensorFlow's lines about placement, as they come"
-    )
-    @argument("--into", metavar="NAME", help="the variable to keep the log in: NAME.placement, NAME.stderr")
+    @argument("--log", action="store_true", help="also print TensorFlow's placement lines immediately")
+    @argument("--into", metavar="NAME", help="the variable to store the log in: NAME.placement, NAME.stderr")
     def watch_placement(self, line: str, cell: str) -> None:
-        """Shows where TensorFlow runs the ops of the cell.
+        """Show on which devices TensorFlow runs the ops of the cell.
 
         Examples::
 
@@ -55,7 +53,7 @@ class WatchMagics(Magics):
         try:
             with log:
                 failure = run_body(self.shell, cell, f"%%watch_placement {line}".rstrip())
-        finally:  # also of a cell that is interrupted
+        finally:  # also if the cell is interrupted
             if options.into:
                 self.shell.user_ns[options.into] = log
             display(log)

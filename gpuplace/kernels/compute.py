@@ -345,7 +345,7 @@ def no_compute_error(op_type: str, device_type: str, operation: Any = None) -> U
     elsewhere = [entry.device_type for entry in compute_defs(op_type)]
     facts = {"op": op_type, "device type": device_type}
     if operation is not None and getattr(operation, "source", None):
-        facts["made at"] = str(operation.source)
+        facts["created at"] = str(operation.source)
     if elsewhere:
         facts["has a function on"] = ", ".join(elsewhere)
         hint = f"place the node on a device of type {elsewhere[0]}"

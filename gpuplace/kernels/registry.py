@@ -1,13 +1,13 @@
-"""Which kernel serves a node on a device type: TensorFlow's own rules over the rows of a release.
+"""Kernel selection for a node on a device type, by TensorFlow's rules and the kernel registrations of a release.
 
-    rows of AddN        T           host memory      asked: T=int32 on GPU
-    CPU                 any         -                    own rows (GPU): none admits int32
-    GPU                 float       -                    DEFAULT rows:   the third admits it
-    DEFAULT             int32       inputs, sum          -> found, its arguments stay in host memory
+    rows of AddN        T           host memory      query: T=int32 on GPU
+    CPU                 any         -                    own rows (GPU): none supports int32
+    GPU                 float       -                    DEFAULT rows:   the third supports it
+    DEFAULT             int32       inputs, sum          -> match, its arguments stay in host memory
 
-A row serves a node if device type and label (the node's ``_kernel`` attribute) are the same and all constraints hold.
-Where no row of the device type itself does, rows of type ``DEFAULT`` are tried, in 1.15 and 2.21 alike. Two rows that
-serve the same node are an error; in 2.21 only when their priorities are equal.
+A row matches a node if device type and label (the node's ``_kernel`` attribute) are equal and all constraints hold. If
+no row of the device type matches, rows of type ``DEFAULT`` are tried, in 1.15 and 2.21 alike. Two matching rows are an
+error; in 2.21 only if their priorities are equal.
 
 >>> from gpuplace.dtypes import as_dtype
 >>> float32 = as_dtype("float32")
@@ -37,30 +37,30 @@ from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE, KernelDef, make_ker
 from gpuplace.release import RELEASES, rules
 
 KERNEL_ATTR = "_kernel"
-"""The node attribute that asks for rows with a label."""
+"""Node attribute that requests kernels with a label."""
 
 _INPUTS_ATTR, _OUTPUTS_ATTR = "_input_hostmem", "_output_hostmem"
-"""The node attributes that name more tensors in host memory."""
+"""Node attributes that list additional tensors in host memory."""
 
 SYMBOLIC_DEVICE_TYPES = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT"})
-"""Device types of XLA's compiler, which no DEFAULT row serves."""
+"""Device types of the XLA compiler, which DEFAULT rows do not match."""
 
 ALWAYS_ON_HOST = frozenset({string, string._as_ref, resource})
-"""Types whose tensors are in host memory whatever the kernel says; without a kernel row, int32 too."""
+"""Types whose tensors are always in host memory; without a kernel, int32 too."""
 
 FUNCTION_CALL_OPS = CALL_OPS | {"SymbolicGradient", "While"}
-"""Ops that call a function: their memory follows from the types alone, as if they had no kernel row. 2.21 counts
-StatelessWhile among them."""
+"""Ops that call a function: their memory types depend on the data types alone, as if they had no kernel. In 2.21 also
+StatelessWhile."""
 
 Found = tuple[KernelDef | None, bool]
-"""The row, and whether some row failed only because of the attributes."""
+"""The matching row, and whether some row failed only because of the attributes."""
 
 HostMemory = tuple[Set[int], Set[int]]
-"""Positions, lists expanded, of the inputs and of the outputs that are in host memory."""
+"""Positions of the inputs and of the outputs in host memory, with lists expanded."""
 
 
 class _OpKernels:
-    """The rows of one op with the answers given so far."""
+    """The rows of an op with cached results."""
 
     __slots__ = ("_asked", "answers", "attr_names", "by_key", "in_memory", "rows")
 
@@ -75,41 +75,41 @@ class _OpKernels:
         self._asked: tuple[OpDef | None, tuple[str, ...]] = None, ()
 
     def asked(self, op_def: OpDef) -> tuple[str, ...]:
-        """The attributes that say where the tensors of a node lie."""
-        known, names = self._asked
-        if known is not op_def:
+        """Return the attributes that determine the memory types of a node's tensors."""
+        cached_def, names = self._asked
+        if cached_def is not op_def:
             names = tuple(dict.fromkeys((*self.attr_names, *op_def.type_attrs, KERNEL_ATTR)))
             self._asked = op_def, names
         return names
 
 
 _MAX_ANSWERS = 4096
-"""Answers that are kept for each op."""
+"""Maximum number of cached results per op."""
 
 
 def _is_small(key: tuple[Any, ...]) -> bool:
-    """Whether a question is worth keeping: no long lists and texts in it."""
+    """Return whether a query is worth caching: without long lists and texts."""
     return all(not isinstance(value, (tuple, str, bytes)) or len(value) <= 1000 for value in key)
 
 
 class KernelRegistry:
-    """Kernel rows by op: those of a release's data file, if any, and those registered on top.
+    """Kernel rows by op: those of a release's data file, if any, and additional registrations.
 
-    Safe to use from several threads; the file is read at the first question, rows are parsed op by op.
+    Thread-safe; the file is read on the first query, and rows are parsed op by op.
     """
 
     def __init__(self, release: str | None = None) -> None:
         self.release = release
-        """``"1.15"``, ``"2.21"``, or None for a registry that started empty; an empty one follows 2.21's rules."""
+        """``"1.15"``, ``"2.21"``, or None for an initially empty registry, which follows the rules of 2.21."""
         self.additions = 0
-        """How many rows were registered on top."""
+        """Number of additional registrations."""
         self._ops: dict[str, _OpKernels] = {}
         self._added: dict[str, tuple[KernelDef, ...]] = {}
         self._lock = threading.Lock()
 
     @classmethod
     def load(cls, release: str | None = None) -> KernelRegistry:
-        """A new registry of every row that ``release`` registers (see ``release.rules``)."""
+        """Return a new registry with all rows of ``release`` (see ``release.rules``)."""
         return cls(rules(release))
 
     @cached_property
@@ -118,32 +118,32 @@ class KernelRegistry:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Where the rows come from: ``tensorflow``, ``release``, ``ops``, ``kernels``; empty without a file."""
+        """Source of the rows: ``tensorflow``, ``release``, ``ops``, ``kernels``; empty without a file."""
         return dict(self._file.facts)
 
     def op_names(self) -> tuple[str, ...]:
-        """All ops that have a row, sorted."""
+        """Return the sorted names of all ops with kernels."""
         return tuple(sorted({*self._file.blocks, *self._added}))
 
     def rows(self, op: str) -> tuple[KernelDef, ...]:
-        """All rows of an op, by device type, label and priority; empty for an op without kernels."""
+        """Return all rows of an op, by device type, label and priority; empty without kernels."""
         return self._of(op).rows
 
     def deciding_attrs(self, op: str) -> tuple[str, ...]:
-        """The attributes that choose among an op's rows, ``_kernel`` aside: the ones that rows put constraints on."""
+        """Return the attributes with constraints in an op's rows, without ``_kernel``."""
         return self._of(op).attr_names
 
     def _of(self, op: str) -> _OpKernels:
-        found = self._ops.get(op)
-        if found is None:
+        kernels = self._ops.get(op)
+        if kernels is None:
             with self._lock:
                 lines = self._file.blocks.get(op, "").splitlines()
                 rows = tuple(parse_kernel(op, line) for line in lines) + self._added.get(op, ())
-                found = self._ops[op] = _OpKernels(rows)
-        return found
+                kernels = self._ops[op] = _OpKernels(rows)
+        return kernels
 
     def register(self, row: KernelDef) -> KernelDef:
-        """Adds a row. As in TensorFlow, a second row for the same node is noticed when such a node asks."""
+        """Add a row. As in TensorFlow, a second matching row is detected when a node is looked up."""
         with self._lock:
             self._added[row.op] = (*self._added.get(row.op, ()), row)
             self._ops.pop(row.op, None)
@@ -151,30 +151,30 @@ class KernelRegistry:
         return row
 
     def find(self, op: str, attrs: Mapping[str, Any], device_type: str, node: str | None = None) -> Found:
-        """The row that serves a node on a device type.
+        """Return the kernel of a node on a device type.
 
         Args:
-            op: the op type.
-            attrs: the node's attributes with defaults filled in (see ``attr_value``); types as ``DType``.
+            op: op type.
+            attrs: attributes of the node including defaults (see ``attr_value``); types as ``DType``.
             device_type: ``"CPU"``, ``"GPU"``, ...
-            node: the node's name, for error texts.
+            node: node name for error messages.
 
         Returns:
             The row or None, and whether a row for this op and device type failed only because of the attributes.
 
         Raises:
-            InvalidArgumentError: two rows serve the node, or an attribute that a row needs is missing.
+            InvalidArgumentError: two rows match the node, or an attribute that a row needs is missing.
         """
         kernels = self._of(op)
         label = attrs.get(KERNEL_ATTR, "")
         if isinstance(label, bytes):
             label = label.decode(errors="replace")
-        elif not isinstance(label, str):  # no string: TensorFlow takes it for none
+        elif not isinstance(label, str):  # TensorFlow ignores a label that is not a string
             label = ""
         key = (device_type, label, *[attrs.get(name) for name in kernels.attr_names])
         try:
             answer = kernels.answers.get(key)
-        except TypeError:  # lists where the convention has tuples
+        except TypeError:  # unhashable: lists instead of the conventional tuples
             key = tuple(tuple(value) if isinstance(value, list) else value for value in key)
             answer = kernels.answers.get(key)
         if answer is None:
@@ -192,35 +192,35 @@ class KernelRegistry:
         label: str,
         node: str | None,
     ) -> Found:
-        found, was_attr_mismatch = None, False
+        match, was_attr_mismatch = None, False
         for row in kernels.by_key.get((device_type, label), ()):
             if not row.admits(attrs):
                 was_attr_mismatch = True
-            elif found is None:
-                found = row
-            elif found.priority == row.priority or self.release == "1.15":
+            elif match is None:
+                match = row
+            elif match.priority == row.priority or self.release == "1.15":
                 same = "" if self.release == "1.15" else " at the same priority"
-                raise _two_rows(f"Multiple OpKernel registrations match NodeDef{same}", op, node, found, row)
-            elif row.priority > found.priority:
-                found = row
-        if found is not None or device_type in SYMBOLIC_DEVICE_TYPES:
-            return found, was_attr_mismatch
+                raise _two_rows(f"Multiple OpKernel registrations match NodeDef{same}", op, node, match, row)
+            elif row.priority > match.priority:
+                match = row
+        if match is not None or device_type in SYMBOLIC_DEVICE_TYPES:
+            return match, was_attr_mismatch
         for row in kernels.by_key.get((DEFAULT_DEVICE_TYPE, label), ()):
             if not row.admits(attrs):
                 was_attr_mismatch = True
-            elif found is None:
-                found = row
+            elif match is None:
+                match = row
             else:
-                raise _two_rows("Multiple Default OpKernel registrations match NodeDef", op, node, found, row)
-        return found, was_attr_mismatch
+                raise _two_rows("Multiple Default OpKernel registrations match NodeDef", op, node, match, row)
+        return match, was_attr_mismatch
 
     def host_memory(self, op_def: OpDef, attrs: Mapping[str, Any], device_type: str) -> HostMemory:
-        """Which tensors a node on ``device_type`` takes from host memory, and which it leaves there.
+        """Return which inputs and outputs of a node on ``device_type`` are in host memory.
 
-        On the CPU all memory is host memory; there the answer still says what the kernel row and the type demand.
+        On the CPU all memory is host memory; the result still contains the requirements of the kernel and the types.
 
         Raises:
-            InvalidArgumentError: as ``find``.
+            InvalidArgumentError: as for ``find``.
         """
         kernels = self._of(op_def.name)
         if not kernels.rows or _INPUTS_ATTR in attrs or _OUTPUTS_ATTR in attrs:
@@ -228,7 +228,7 @@ class KernelRegistry:
         key = (device_type, *map(attrs.get, kernels.asked(op_def)))
         try:
             answer = kernels.in_memory.get(key)
-        except TypeError:  # lists where the convention has tuples
+        except TypeError:  # unhashable: lists instead of the conventional tuples
             return self._host_memory(op_def, attrs, device_type)
         if answer is None:
             answer = self._host_memory(op_def, attrs, device_type)
@@ -265,7 +265,7 @@ class KernelRegistry:
         return positions(op_def.inputs, _INPUTS_ATTR), positions(op_def.outputs, _OUTPUTS_ATTR)
 
     def registered_text(self, op: str) -> str:
-        """The list that TensorFlow prints below "Registered kernels:", a line per row, each ending in a newline."""
+        """Return TensorFlow's text below "Registered kernels:", one line per row."""
         return "".join(f"  {row.describe()}\n" for row in self.rows(op)) or "  <no registered kernels>\n"
 
 
@@ -276,15 +276,15 @@ def _two_rows(
     return InvalidArgumentError.of(
         f"{sentence} '{named}': '{first.debug_string()}' and '{second.debug_string()}'",
         facts={"first row": str(first), "second row": str(second)},
-        hint="give the rows constraints that exclude each other, or different priorities",
+        hint="register the kernels with mutually exclusive constraints or with different priorities",
     )
 
 
 class Catalogue:
-    """Ops and kernels together: what a placer has to know about TensorFlow.
+    """Op and kernel registrations for a placer.
 
     ``Catalogue()`` is private and empty, for toy ops in tests; ``Catalogue.load(release)`` starts with everything that
-    the release registers. Additions stay in this object.
+    the release registers. Additions affect only this object.
 
     >>> toys = Catalogue()
     >>> _ = toys.register_op("TestInput", outputs=["a: float", "b: float"])
@@ -293,8 +293,8 @@ class Catalogue:
     1
 
     Args:
-        ops: the ops; None: none yet.
-        kernels: the kernels; None: none yet.
+        ops: op registry; None: an empty one.
+        kernels: kernel registry; None: an empty one.
     """
 
     def __init__(self, ops: OpRegistry | None = None, kernels: KernelRegistry | None = None) -> None:
@@ -303,16 +303,16 @@ class Catalogue:
 
     @classmethod
     def load(cls, release: str | None = None) -> Catalogue:
-        """A new catalogue of what a release registers.
+        """Return a new catalogue with the registrations of a release.
 
         Args:
-            release: such as ``"1.15"``; None: the process's release.
+            release: such as ``"1.15"``; None: the current release.
 
         Returns:
-            The catalogue; additions to it change no other.
+            The catalogue; additions to it do not affect others.
 
         Raises:
-            ValueError: an unknown release.
+            ValueError: the release is unknown.
         """
         return cls(OpRegistry.load(release), KernelRegistry.load(release))
 
@@ -323,12 +323,12 @@ class Catalogue:
 
     @property
     def additions(self) -> int:
-        """A number that grows with every op and kernel that is registered."""
+        """Number of registrations so far, to detect changes."""
         return self.ops.additions + self.kernels.additions
 
     @property
     def dtypes(self) -> tuple[DType, ...]:
-        """The types that the release has; all for a private catalogue."""
+        """Types of the release; all types for a private catalogue."""
         return DTYPES_OF_1_15 if self.release == "1.15" else ALL_DTYPES
 
     def register_op(
@@ -393,7 +393,7 @@ class Catalogue:
 
 
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:
-    """One text, or several, as a tuple: ``outputs="o: float"`` is a natural way to write a single one."""
+    """Return one or several texts as a tuple, so that ``outputs="o: float"`` is possible."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
@@ -408,11 +408,11 @@ def _catalogue(release: str) -> Catalogue:
 
 
 REPLACED_OPS = {"AccumulateNV2": "AddN"}
-"""Ops without kernels that TensorFlow replaces before it places a graph, and the op whose kernels serve them here."""
+"""Ops without kernels that TensorFlow replaces before placement -> op whose kernels are used here."""
 
 
 class _SessionKernels(KernelRegistry):
-    """The rows of another registry; an op that TensorFlow replaces has those of what replaces it."""
+    """The rows of another registry, in which replaced ops have the rows of their replacement."""
 
     def __init__(self, kernels: KernelRegistry) -> None:
         super().__init__(kernels.release)
@@ -429,21 +429,21 @@ def _session_catalogue(release: str) -> Catalogue:
 
 
 def session_catalogue(release: str | None = None) -> Catalogue:
-    """What sessions place and run with: the process's catalogue, with kernels for ``REPLACED_OPS``, which they run."""
+    """Return the catalogue of sessions: the process's catalogue, with kernels for ``REPLACED_OPS``."""
     return _session_catalogue(rules(release))
 
 
 def default_catalogue(release: str | None = None) -> Catalogue:
-    """The process's catalogue for a release; one object per set of rules.
+    """Return the process's catalogue for a release; one object per set of rules.
 
     Args:
-        release: such as ``"1.15"``; None: the process's release.
+        release: such as ``"1.15"``; None: the current release.
 
     Returns:
-        The catalogue, in which additions stay.
+        The catalogue; additions to it persist.
 
     Raises:
-        ValueError: an unknown release.
+        ValueError: the release is unknown.
     """
     return _catalogue(rules(release))
 

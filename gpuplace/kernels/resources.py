@@ -263,12 +263,57 @@ class ResourceHandle:
     @property
     def variable(self) -> VariableStorage:
         """The variable it names, initialised or not; InvalidArgumentError if it names something else."""
-        if isinstance(self.resource, VariableStorage):
+        return self.resource_of(VariableStorage, VARIABLE_TYPE)
+
+    def resource_of(self, kind: type[Resource], type_name: str) -> Resource:
+        """Return the resource that it names; InvalidArgumentError if that is of another class.
+
+        Args:
+            kind: the class.
+            type_name: its name in messages.
+        """
+        if isinstance(self.resource, kind):
             return self.resource
         raise InvalidArgumentError.of(
-            f"Trying to access resource using the wrong type. Expected {VARIABLE_TYPE} got {self.type_name}",
+            f"Trying to access resource using the wrong type. Expected {type_name} got {self.type_name}",
             facts={"resource": f"{self.container}/{self.name}"},
         )
+
+    @property
+    def text(self) -> Any:
+        """Device, container and name as a string scalar, which `named_by` reads."""
+        text = np.empty((), object)
+        text[()] = "\0".join((self.device, self.container, self.name)).encode()
+        return text
+
+    @classmethod
+    def named_by(cls, text: Any, resources: Any, type_name: str) -> ResourceHandle:
+        """Return the handle of a resource that is named by a text.
+
+        Args:
+            text: a string scalar, the `text` of a handle.
+            resources: the session's.
+            type_name: the resource's type in messages.
+
+        Raises:
+            InvalidArgumentError: the text is none of a handle.
+            NotFoundError: the session has no such resource.
+        """
+        parts = bytes(text[()]).decode(errors="replace").split("\0")
+        if len(parts) != 3:
+            raise InvalidArgumentError.of(
+                "Could not parse string_handle as a valid ResourceHandle",
+                hint="feed what session.run(iterator.string_handle()) returned",
+            )
+        device, container, name = parts
+        try:
+            resource = resources.lookup(container, name, device, type_name)
+        except NotFoundError:
+            raise NotFoundError.of(
+                _missing(container, name, type_name),
+                hint="take the handle in the same session, as session.run(iterator.string_handle())",
+            ) from None
+        return cls(device, container, name, type_name, resource)
 
 
 @runtime_checkable

@@ -202,8 +202,13 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
         if mine is not None and theirs is not None:
             if not mine:
                 return control.no_op(name="static_scalar_check_success")
-            _check_sizes(weights, values, prefix)
+            if len(mine) != len(theirs):
+                raise ValueError(
+                    f"{prefix} values.rank={len(theirs)}. weights.rank={len(mine)}. values.shape={values.shape}. "
+                    f"weights.shape={weights.shape}."
+                )
             if None not in mine + theirs:
+                _check_sizes(mine, theirs, prefix)
                 return control.no_op(name="static_dims_check_success")
         is_scalar = comparison.equal(0, weights_rank, name="is_scalar")
         is_valid = cond(
@@ -241,17 +246,12 @@ def _has_valid_sizes(weights_shape: Any, values_shape: Any) -> Tensor:
 
 
 def _check_sizes(weights: Any, values: Any, prefix: str) -> None:
-    """ValueError where it is known that weights do not broadcast."""
-    mine, theirs = weights.shape.sizes, values.shape.sizes
-    if len(mine) != len(theirs):
-        raise ValueError(
-            f"{prefix} values.rank={len(theirs)}. weights.rank={len(mine)}. values.shape={values.shape}. "
-            f"weights.shape={weights.shape}."
-        )
-    for axis, (a, b) in enumerate(zip(mine, theirs, strict=True)):
-        if a is not None and b is not None and a not in (1, b):
+    """ValueError where weights of known sizes do not broadcast."""
+    for axis, (mine, theirs) in enumerate(zip(weights, values, strict=True)):
+        if mine not in (1, theirs):
+            shapes = (f"[{' '.join(map(str, sizes))}]" for sizes in (values, weights))  # as NumPy prints them
             raise ValueError(
-                f"{prefix} Mismatch at dim {axis}. values.shape={values.shape} weights.shape={weights.shape}."
+                f"{prefix} Mismatch at dim {axis}. values.shape={next(shapes)} weights.shape={next(shapes)}."
             )
 
 

@@ -15,6 +15,7 @@ from gpuplace.graph.convert import make_constant
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
+from gpuplace.ops.gradients.registry import skipped_inputs
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
 
@@ -145,27 +146,36 @@ def _reduced_axes(mine: tuple[int | None, ...], other: tuple[int | None, ...]) -
     return [axis for axis in range(rank) if padded[axis] == 1]
 
 
+def is_first_alone_needed(op: Operation) -> bool:
+    """Return whether nobody needs the gradient of the second input, and that input is a scalar."""
+    return 1 in skipped_inputs(op) and op.inputs[1].shape.sizes == ()
+
+
 def reduced_gradients(
     op: Operation, grad: Tensor, of_x: Callable[[], Tensor], of_y: Callable[[], Tensor]
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor | None, Tensor | None]:
     """The gradients that two functions build, summed where the inputs' known shapes differ from the output's.
 
     Where shapes are known the axes are constants. As in TensorFlow, the first use of a pair of shapes in a graph
-    leaves the operation behind that found the axes.
+    leaves the operation behind that found the axes. A gradient that nobody needs is None.
     """
     x, y = op.inputs[:2]
     a, b = x.shape.sizes, y.shape.sizes
+    skipped = skipped_inputs(op)
     if a is None or b is None or None in a or None in b:
         shape_x, shape_y = new("Shape", input=x), new("Shape", input=y)
         axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
-        first = sum_to(of_x(), axes_x, shape_x)
-        return first, sum_to(of_y(), axes_y, shape_y)
+        first = None if 0 in skipped else sum_to(of_x(), axes_x, shape_x)
+        return first, None if 1 in skipped else sum_to(of_y(), axes_y, shape_y)
     known: set[tuple[Any, Any]] = op.graph.attached.setdefault("broadcasts seen", set())
     if (a, b) not in known:
         known.add((a, b))
         apply_op("BroadcastGradientArgs", s0=np.array(a, np.int32), s1=np.array(b, np.int32))
-    found = []
-    for mine, other, make in ((a, b, of_x), (b, a, of_y)):
+    found: list[Tensor | None] = []
+    for i, (mine, other, make) in enumerate(((a, b, of_x), (b, a, of_y))):
+        if i in skipped:
+            found.append(None)
+            continue
         gradient = make()
         if mine != grad.shape.sizes:
             axes = np.array(_reduced_axes(mine, other), np.int32)

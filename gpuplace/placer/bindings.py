@@ -1,15 +1,16 @@
-"""Which nodes must share a device, and what binds each such group.
+"""The groups of nodes that must share a device, and the constraints of each group.
 
 Bindings come from edges whose consumer declares a reference or resource input, from edges between two datasets, and
-from `_class`; edges count first::
+from `_class`. Edges are merged first::
 
     v (VariableV2) ══ref══> Assign          x ──> read (Identity, _class=[loc:@v])
                               ▲                                      │
                             zeros                     colocated with v, Assign
 
-Almost all groups are *easy*: their nodes ask for one device, or for none, their kernels have no priorities and some
-device type serves all. For those the order of merging does not matter, and arrays do: connected components, an
-intersection of bit masks, one table look-up. The rest go through `Grouping`, merge by merge, in TensorFlow's order.
+Almost all groups are *easy*: at most one device is requested, no kernel has a priority, and some device type supports
+all nodes. The order of merging does not matter for them, so they are formed by arrays: connected components, an
+intersection of bit masks, one table look-up. All other groups go through `Grouping`, merge by merge, in TensorFlow's
+order.
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.21.
 """
@@ -37,12 +38,12 @@ _BINDING_OF_KIND = {REF: Binding.REFERENCE, RESOURCE: Binding.RESOURCE, VARIANT:
 _COLOCATION_KIND = -1
 
 _MAX_SEARCHED = 1 << 20
-"""Nodes that are looked at to tell the groups of conflicts; after that a conflict names its two nodes only."""
+"""Limit of nodes that are searched to list the groups of conflicts; later conflicts list two nodes only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A binding that cannot be kept."""
+    """A binding that cannot be satisfied."""
 
     binding: Binding
     first: int
@@ -51,9 +52,9 @@ class Conflict:
     """The destination of the edge, or the first node of the colocation group."""
     message: str
     is_whole: bool
-    """Whether `message` is TensorFlow's whole sentence."""
+    """Whether `message` is TensorFlow's complete sentence."""
     group: tuple[int, ...]
-    """The nodes of both groups; where very many conflicts are kept, of the later ones only the two."""
+    """The nodes of both groups; only the two nodes if there are very many conflicts."""
 
 
 class Bindings:
@@ -61,10 +62,11 @@ class Bindings:
 
     Attributes:
         kind: [pairs] kind of the consumer's input (`REF`, `RESOURCE`, `VARIANT`), or -1 for `_class`.
-        first, second: [pairs] source and destination of the edge; node with the entry and first node of its group.
-        calls: the calls that give back resources, in the order in which TensorFlow looks into them.
-        component: [nodes] the smallest node that is tied to each node, by any chain of bindings.
-        bound: the nodes that are tied to another, ascending.
+        first, second: [pairs] source and destination of the edge; or the node with the entry and the first node of its
+            group.
+        calls: the calls that return resources, in the order in which TensorFlow inspects them.
+        component: [nodes] the smallest node connected to each node by any chain of bindings.
+        bound: the nodes with at least one binding, ascending.
     """
 
     def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str) -> None:
@@ -93,53 +95,53 @@ class Bindings:
     def _edges(
         graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Kind, source and destination of the binding edges; edges between datasets bind in 2.x only."""
+        """Return kind, source and destination of the binding edges; edges between datasets bind in 2.x only."""
         kinds = [
-            mapped(fact.input_kinds, lambda kind: kind if kind == VARIANT else 0)
+            mapped(fact.input_kinds, lambda input_kind: input_kind if input_kind == VARIANT else 0)
             if fact.is_exempt
             else fact.input_kinds
             for fact in facts
         ]
         empty = np.zeros(0, dtype=np.int64)
         different = [different_items(of_inputs) for of_inputs in kinds]
-        if not any(any(found) for found in different):
+        if not any(any(flags) for flags in different):
             return empty, empty, empty
-        may_bind = np.array([any(found) for found in different])
+        may_bind = np.array([any(flags) for flags in different])
         dst_signature = graph.signature[graph.dst]
         edges = np.flatnonzero(may_bind[dst_signature] & (graph.dst_input != CONTROL))
-        kind = pick(kinds, dst_signature[edges], graph.dst_input[edges])
+        input_kind = pick(kinds, dst_signature[edges], graph.dst_input[edges])
         is_dataset = np.array([fact.is_dataset and rules == "2.21" for fact in facts])
         both = is_dataset[dst_signature[edges]] & is_dataset[graph.signature[graph.src[edges]]]
-        keep = (kind == REF) | (kind == RESOURCE) | ((kind == VARIANT) & both)
+        keep = (input_kind == REF) | (input_kind == RESOURCE) | ((input_kind == VARIANT) & both)
         if graph.inspections:
             calls = np.array(list(graph.inspections), dtype=np.int64)
             keep &= ~np.isin(graph.dst[edges], calls) & ~np.isin(graph.src[edges], calls)
-        edges, kind = edges[keep], kind[keep]
+        edges, input_kind = edges[keep], input_kind[keep]
         rank = graph.rank
         src, dst = graph.src[edges], graph.dst[edges]
-        # Edges come into being with their consumer, those that close a loop after all others.
+        # TensorFlow adds edges with their consumers, and edges that close a loop after all others.
         if graph.edge_turn is not None:
-            turn = np.argsort(graph.edge_turn[edges], kind="stable")
+            order = np.argsort(graph.edge_turn[edges], kind="stable")
         else:
-            turn = np.lexsort((rank[dst], rank[src] > rank[dst]))
-        return kind[turn], src[turn], dst[turn]
+            order = np.lexsort((rank[dst], rank[src] > rank[dst]))
+        return input_kind[order], src[order], dst[order]
 
     @staticmethod
     def _classes(graph: PlacementGraph, rules: str) -> tuple[np.ndarray, np.ndarray]:
-        """Node and first node of its group, for each `_class` entry and each node that gives a group its name.
+        """Return the node and the first node of its group for each `_class` entry and each node that names a group.
 
-        In 1.15 a node that names other groups is not in the group that bears its own name: with `b` colocated with `a`
-        and `c` with `b`, `c` is tied to nobody. In 2.x all three are one group.
+        In 1.15 a node that names other groups is not in the group of its own name: with `b` colocated with `a` and `c`
+        with `b`, `c` is not tied to any node. In 2.x all three are one group.
         """
         named = np.flatnonzero(graph.group_node >= 0)
         if rules == "1.15":
             named = named[~np.isin(graph.group_node[named], graph.class_node)]
         node = np.concatenate((graph.class_node, graph.group_node[named]))
         group = np.concatenate((graph.class_group, named))
-        # A node stands in its own group too, after those that it names.
+        # A node is also in the group of its own name, after the groups that it names.
         is_own = np.arange(len(node)) >= len(graph.class_node)
-        turn = np.lexsort((is_own, graph.rank[node]))
-        node, group = node[turn], group[turn]
+        order = np.lexsort((is_own, graph.rank[node]))
+        node, group = node[order], group[order]
         _, first = np.unique(group, return_index=True)
         root_of_group = np.full(len(graph.groups), -1, dtype=np.int64)
         root_of_group[group[first]] = node[first]
@@ -148,7 +150,7 @@ class Bindings:
         return node[keep], root[keep]
 
     def binding(self, pair: int) -> Binding:
-        """Why the two nodes of a pair are bound."""
+        """Return why the two nodes of a pair are bound."""
         kind = int(self.kind[pair])
         return Binding.COLOCATION if kind == _COLOCATION_KIND else _BINDING_OF_KIND[kind]
 
@@ -159,22 +161,22 @@ class Bindings:
         return order, label[order]
 
     def pairs_of(self, component: int) -> np.ndarray:
-        """Positions of the pairs of a component, in order."""
+        """Return the positions of a component's pairs, in order."""
         order, labels = self._by_component
         return order[np.searchsorted(labels, component) : np.searchsorted(labels, component, side="right")]
 
     @cached_property
     def _calls_by_component(self) -> dict[int, list[Call]]:
-        found: dict[int, list[Call]] = {}
+        calls: dict[int, list[Call]] = {}
         for call in self.calls:
-            found.setdefault(int(self.component[call.nodes[0]]), []).append(call)
-        return found
+            calls.setdefault(int(self.component[call.nodes[0]]), []).append(call)
+        return calls
 
     def _calls_of(self, component: int) -> Sequence[Call]:
         return self._calls_by_component.get(component, ())
 
     def ties_of(self, node: int, inside: Mapping[int, Inside]) -> Iterator[tuple[Binding, int, int]]:
-        """Everything that ties nodes of a node's component; `inside` as in `Groups`."""
+        """Yield all ties within a node's component; `inside` as in `Groups`."""
         component = int(self.component[node])
         for pair in self.pairs_of(component).tolist():
             yield self.binding(pair), int(self.first[pair]), int(self.second[pair])
@@ -185,7 +187,7 @@ class Bindings:
     def limits_of(
         self, node: int, inside: Mapping[int, Inside], group: Collection[int]
     ) -> Iterator[tuple[int, Member]]:
-        """The calls next to a group of a node's component, and what their functions limit the group to."""
+        """Yield the calls next to a group of a node's component, with their functions' constraints on the group."""
         for call in self._calls_of(int(self.component[node])):
             if call.node in inside:
                 for number, ((first, _), *_) in call.groups(inside[call.node]).items():
@@ -201,15 +203,16 @@ class Bindings:
         on_conflict: Callable[[Conflict], None],
         look_inside: Callable[[int], Inside | None],
     ) -> None:
-        """Merges nodes in TensorFlow's order: by edges, by what called functions say, by `_class`.
+        """Merge nodes in TensorFlow's order: by edges, then by called functions, then by `_class`.
 
         Args:
-            grouping: what is merged.
+            grouping: the partition that is changed.
             pairs: positions of the pairs, in order.
             calls: the calls between those nodes.
-            soft: whether soft placement is allowed, which ignores a `_class` that cannot be.
-            on_conflict: hears of each binding that fails and must not be ignored.
-            look_inside: what the body of a called function says; None where it cannot be placed itself.
+            soft: whether soft placement is allowed, which ignores a `_class` that cannot be satisfied.
+            on_conflict: called with each binding that fails and must not be ignored.
+            look_inside: returns the result of inspecting a call's function; None if the function cannot be placed
+                itself.
         """
         is_edge = self.kind[pairs] != _COLOCATION_KIND
         for kind, first, second in self._listed(pairs[is_edge]):
@@ -236,12 +239,12 @@ class Bindings:
         on_conflict: Callable[[Conflict], None],
         inside: Mapping[int, Inside],
     ) -> None:
-        """Merges one component; `inside` is what was found in the functions of the graph's calls, by call."""
+        """Merge one component; `inside` holds the results of inspecting functions, by call."""
         calls = self._calls_of(component)
         self.replay(grouping, self.pairs_of(component), calls, soft, on_conflict, inside.get)
 
     def _listed(self, pairs: np.ndarray) -> Iterator[tuple[int, int, int]]:
-        """Kind, first and second of pairs."""
+        """Return kind, first and second node of pairs."""
         columns = (self.kind[pairs], self.first[pairs], self.second[pairs])
         return zip(*(column.tolist() for column in columns), strict=True)
 
@@ -265,7 +268,7 @@ class Bindings:
     def _bind_call(
         self, grouping: Grouping, call: Call, inside: Inside, on_conflict: Callable[[Conflict], None]
     ) -> None:
-        """Merges the neighbours of a call as its function's body says, and limits them to what it asks for."""
+        """Merge the neighbours of a call as its function's body requires, and apply the function's constraints."""
         for why, first, other in call.ties(inside):
             if grouping.find(first) == grouping.find(other):
                 continue
@@ -294,29 +297,29 @@ class Bindings:
         return Conflict(why, first, second, conflict.message, conflict.is_whole, group)
 
     def nodes_of(self, component: int) -> list[int]:
-        """The nodes of a component, in order of the graph."""
+        """Return the nodes of a component, in graph order."""
         pairs = self.pairs_of(component)
-        around = [node for call in self._calls_of(component) for node in call.nodes]
-        if not len(pairs) and not around:
+        neighbours = [node for call in self._calls_of(component) for node in call.nodes]
+        if not len(pairs) and not neighbours:
             return [component]
-        tied = np.array(around, dtype=np.int64)
+        tied = np.array(neighbours, dtype=np.int64)
         return numbered(np.concatenate((self.first[pairs], self.second[pairs], tied)))[0].tolist()
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The partition of a graph's nodes with the constraints of each part."""
+    """The partition of a graph's nodes into groups, with the constraints of each group."""
 
     root: np.ndarray
-    """[nodes] a node that stands for the group."""
+    """[nodes] the node that represents the group."""
     kind: np.ndarray
-    """[nodes] kind of the group: groups of one kind have the same constraints on every machine."""
+    """[nodes] kind of the group; groups of one kind have the same constraints on every machine."""
     of_kind: np.ndarray
     """[kinds] index into `members`."""
     members: list[Member]
     """The distinct constraints."""
     inside: Mapping[int, Inside] = field(default_factory=dict)
-    """What was found in the functions of calls that give back resources, by call."""
+    """The results of inspecting functions, for the calls that return resources."""
 
     @cached_property
     def member(self) -> np.ndarray:
@@ -324,26 +327,26 @@ class Groups:
         return self.of_kind[self.kind]
 
     def constraints(self, node: int) -> Member:
-        """Constraints of a node's group."""
+        """Return the constraints of a node's group."""
         return self.members[self.of_kind[self.kind[node]]]
 
 
 @dataclass(frozen=True)
 class NodeMembers:
-    """The constraints of single nodes, before any merging."""
+    """The constraints of single nodes before merging."""
 
     graph: PlacementGraph
     facts: Sequence[NodeFacts]
     requests: Sequence[ParsedName]
-    """Parsed device name of each of the graph's devices; malformed ones ask for nothing."""
+    """Parsed device name of each of the graph's distinct requests; malformed ones request nothing."""
     assigned: dict[int, ParsedName]
-    """Device of the nodes that already have one."""
+    """Device of each node that was assigned before placing."""
 
     def __call__(self, node: int) -> Member:
         fact = self.facts[self.graph.signature[node]]
-        given = self.assigned.get(node)
-        if given is not None:
-            return Member(fact.supported, requested=given, assigned=given)
+        assigned_name = self.assigned.get(node)
+        if assigned_name is not None:
+            return Member(fact.supported, requested=assigned_name, assigned=assigned_name)
         request = self.requests[self.graph.device[node]]
         if request == ANY:
             return Member(fact.supported)
@@ -351,7 +354,7 @@ class NodeMembers:
 
 
 def without_xla(supported: SupportedTypes, name: ParsedName) -> SupportedTypes:
-    """Device types without XLA's own, unless one of them was asked for or nothing else is left."""
+    """Remove XLA's own device types, unless one of them is requested or nothing else is left."""
     if name.type is not None and name.type.startswith("XLA_"):
         return supported
     others = tuple(item for item in supported if not item[0].startswith("XLA_"))
@@ -368,17 +371,17 @@ def form_groups(
     on_conflict: Callable[[Conflict], None],
     look_inside: Callable[[int], Inside | None] | None = None,
 ) -> Groups:
-    """Partitions the nodes and finds the constraints of each part.
+    """Partition the nodes into groups and compute the constraints of each group.
 
     Args:
-        bindings: the pairs of nodes that belong together.
-        kinds: which components are alike.
+        bindings: the pairs of nodes that must share a device.
+        kinds: the components, grouped by kind.
         single: the constraints of each node.
         type_priority: device type -> priority.
         soft: whether soft placement is allowed.
-        on_conflict: hears of each binding that cannot be kept, and may raise.
-        look_inside: what the body of a called function says, for calls that give back resources; None where it cannot
-            be placed itself.
+        on_conflict: called with each binding that cannot be satisfied; it may raise.
+        look_inside: returns the result of inspecting the function of a call that returns resources; None if the
+            function cannot be placed itself.
     """
     entries = _Entries(kinds, single)
     is_hard = entries.hard()
@@ -396,35 +399,36 @@ def form_groups(
     pairs = np.flatnonzero(np.isin(component[bindings.first], hard))
     inside: dict[int, Inside] = {}
 
+    # `Grouping` numbers the nodes of hard components from scratch; their kinds come after the easy ones.
     def look(call: int) -> Inside | None:
-        found = look_inside(call) if look_inside is not None else None
-        if found is not None:
-            inside[call] = found
-        return found
+        result = look_inside(call) if look_inside is not None else None
+        if result is not None:
+            inside[call] = result
+        return result
 
     bindings.replay(grouping, pairs, bindings.calls, soft, on_conflict, look)
-    known: dict[Member, int] = {}
+    number_of: dict[Member, int] = {}
     for node in np.flatnonzero(np.isin(component, hard)).tolist():
         root[node] = grouping.find(node)
         constraints = grouping.constraints(node)
-        kind[node] = len(of_kind) + known.setdefault(constraints, len(known))
-    of_kind = np.concatenate((of_kind, np.arange(len(members), len(members) + len(known))))
+        kind[node] = len(of_kind) + number_of.setdefault(constraints, len(number_of))
+    of_kind = np.concatenate((of_kind, np.arange(len(members), len(members) + len(number_of))))
     members += [
         replace(constraints, supported=without_xla(constraints.supported, constraints.requested))
-        for constraints in known
+        for constraints in number_of
     ]
     return Groups(root, kind, of_kind, members, inside)
 
 
 class _Entries:
-    """What a machine makes of the signatures and requests of each kind.
+    """The signatures and requests of each kind, for one machine.
 
     Attributes:
         types: device types with priorities -> number.
         type: [entries] number of each entry's device types.
-        names: the distinct requests; the first asks for nothing.
+        names: the distinct requests; the first is empty.
         name: [entries] number of each entry's request.
-        makes_state: [entries] the request binds whoever uses the node.
+        makes_state: [entries] whether the request is binding for all consumers of the node.
     """
 
     def __init__(self, kinds: Kinds, single: NodeMembers) -> None:
@@ -440,7 +444,7 @@ class _Entries:
         self.makes_state = makes_state[kinds.signature] & (self.name > 0)
 
     def hard(self) -> np.ndarray:
-        """[kinds] whether something might clash: components that have to be merged in TensorFlow's order."""
+        """Return [kinds] whether something might clash, so that the component is merged in TensorFlow's order."""
         kind, size = self.kinds.kind, len(self.kinds)
         largest = np.zeros(size, dtype=np.int64)
         np.maximum.at(largest, kind, self.name)
@@ -453,7 +457,7 @@ class _Entries:
         return is_hard & self.kinds.is_bound
 
     def members(self, is_hard: np.ndarray) -> tuple[np.ndarray, list[Member]]:
-        """[kinds] number of the constraints of each kind, and the constraints; of hard ones they mean nothing."""
+        """Return [kinds] index of each kind's constraints, and the constraints; they are unused for hard kinds."""
         kinds = self.kinds
         size = len(kinds)
         type_of, name_of = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
@@ -465,7 +469,7 @@ class _Entries:
         if len(easy):
             type_of[easy] = self._types_of_masks(self._common()[easy])
         code = (type_of * len(self.names) + name_of) * 2 + is_state
-        distinct, place = np.unique(code, return_inverse=True)
+        distinct, inverse = np.unique(code, return_inverse=True)
         types = tuple(self.types)
         members = []
         for value in distinct.tolist():
@@ -473,39 +477,47 @@ class _Entries:
             name = self.names[name_number]
             supported = without_xla(types[type_number], name)
             members.append(Member(supported, requested=name, resource=name if resource else ANY))
-        return place, members
+        return inverse, members
 
     def _common(self) -> np.ndarray:
-        """[kinds] a bit for each device type that all of a kind's entries have."""
+        """Return [kinds] a bit mask of the device types that all entries of a kind support."""
         common = np.full(len(self.kinds), -1, dtype=np.int64)
         np.bitwise_and.at(common, self.kinds.kind, self._masks()[self.type])
         return common
 
     def _device_types(self) -> list[str]:
-        return list(dict.fromkeys(kind for supported in self.types for kind, _ in supported))
+        return list(dict.fromkeys(device_type for supported in self.types for device_type, _ in supported))
 
     def _masks(self) -> np.ndarray:
-        """A bit per device type; more than 62 types are never reached in practice, so they are refused."""
-        kinds = self._device_types()
-        if len(kinds) > 62:
-            raise InvalidArgumentError.of(f"{len(kinds)} device types: at most 62 can be distinguished")
-        bit = {kind: 1 << i for i, kind in enumerate(kinds)}
-        masks = [sum(bit[kind] for kind, _ in supported) for supported in self.types]
+        """Return a bit mask for each list of device types.
+
+        Raises:
+            InvalidArgumentError: there are more than 62 device types, which does not occur in practice.
+        """
+        device_types = self._device_types()
+        if len(device_types) > 62:
+            raise InvalidArgumentError.of(
+                f"The machine has {len(device_types)} device types; at most 62 are supported"
+            )
+        bit = {device_type: 1 << i for i, device_type in enumerate(device_types)}
+        masks = [sum(bit[device_type] for device_type, _ in supported) for supported in self.types]
         return np.array(masks, dtype=np.int64)
 
     def _types_of_masks(self, common: np.ndarray) -> np.ndarray:
-        """Numbers of the device types that stand for masks, without priorities."""
+        """Return the numbers of the device-type lists that masks represent, without priorities."""
         device_types = self._device_types()
         of_mask = {
             mask: number
             for (supported, number), mask in zip(self.types.items(), self._masks().tolist(), strict=True)
             if not any(priority for _, priority in supported)
         }
-        values, place = np.unique(common, return_inverse=True)
+        values, inverse = np.unique(common, return_inverse=True)
         numbers = []
         for value in values.tolist():
             if value not in of_mask:
-                supported = tuple((kind, 0) for i, kind in enumerate(device_types) if value >> i & 1)
+                supported = tuple(
+                    (device_type, 0) for i, device_type in enumerate(device_types) if value >> i & 1
+                )
                 of_mask[value] = self.types.setdefault(supported, len(self.types))
             numbers.append(of_mask[value])
-        return np.array(numbers, dtype=np.int64)[place]
+        return np.array(numbers, dtype=np.int64)[inverse]

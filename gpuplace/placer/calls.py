@@ -1,18 +1,18 @@
-"""Calls that give back resources: what their functions say of the nodes around them.
+"""Calls that return resources, and the constraints that their functions put on neighbouring nodes.
 
-The placer looks into the function that such a call names. Arguments and results that share a device inside make groups,
-and the call's neighbours, the Identity nodes that `lowering.isolation` put there, are tied as those groups are::
+The placer inspects the function of such a call. Arguments and results that share a device inside the function form
+groups, and the call's neighbours (the Identity nodes that `lowering.isolation` added) are tied in the same way::
 
     a ─> a_f ─> f ─┬─> f_r ─> r        inside f, results 0 and 1 are argument 0:
-                   └─> f_s ─> s        a_f ties f_r, then f_s; what the group inside asks for limits all three
+                   └─> f_s ─> s        a_f ties f_r, then f_s; the group's constraints inside apply to all three
 
-A reader of a handle is tied to the first node of its group as by a resource edge, so that its request yields; other
-nodes are colocated with it, and neither can be ignored under soft placement.
+A reader of a handle is tied to the first node of its group as by a resource edge, so its request yields. Other nodes
+are colocated with it. Soft placement cannot ignore either tie.
 
-TensorFlow keeps the calls in a hash set of addresses. As long as no two fall into one bucket, which is the rule, its
-order follows from the order in which they came, and that one is used here. The readers of a call are such a set from
-the ninth on: the order of the graph is used, though TensorFlow's answer varies where more than eight readers ask for
-different devices.
+TensorFlow keeps the calls in a hash set of addresses. As long as no two calls share a bucket, which is the rule, the
+iteration order follows from the insertion order, and that order is used here. TensorFlow also keeps the readers of a
+call in such a set from the ninth reader on. Graph order is used instead: TensorFlow's answer varies if more than eight
+readers request different devices.
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, inspecting_placer.cc, releases 1.15 and 2.21.
 """
@@ -31,7 +31,7 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 
 class Reader(NamedTuple):
-    """A node that a call feeds."""
+    """A node that reads a result of a call."""
 
     result: int
     node: int
@@ -40,30 +40,30 @@ class Reader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that gives back resources, and its neighbours."""
+    """A call that returns resources, and its neighbours."""
 
     node: int
     inputs: tuple[int, ...]
     """The nodes that feed it, by argument."""
     readers: tuple[Reader, ...]
-    """In order of the graph."""
+    """The readers of its results, in graph order."""
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """All neighbours, the call itself where it has none."""
+        """All neighbours, or the call itself if it has none."""
         return (*self.inputs, *(reader.node for reader in self.readers)) or (self.node,)
 
     def groups(self, inside: Inside) -> dict[int, list[tuple[int, bool]]]:
-        """Group inside -> the neighbours that belong to it, and whether each reads a handle from the call."""
-        found: dict[int, list[tuple[int, bool]]] = {}
+        """Return for each group inside the function its neighbours, and whether each reads a handle from the call."""
+        groups: dict[int, list[tuple[int, bool]]] = {}
         for source, group in zip(self.inputs, inside.arguments, strict=True):
-            found.setdefault(group, []).append((source, False))
+            groups.setdefault(group, []).append((source, False))
         for reader in self.readers:
-            found.setdefault(inside.results[reader.result], []).append((reader.node, reader.takes_handle))
-        return dict(sorted(found.items()))
+            groups.setdefault(inside.results[reader.result], []).append((reader.node, reader.takes_handle))
+        return dict(sorted(groups.items()))
 
     def ties(self, inside: Inside) -> Iterator[tuple[Binding, int, int]]:
-        """The pairs of neighbours that are tied, in order."""
+        """Yield the pairs of neighbours that are tied, in order."""
         for (first, _), *others in self.groups(inside).values():
             for other, takes_handle in others:
                 yield Binding.RESOURCE if takes_handle else Binding.CALL, first, other
@@ -71,7 +71,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Inside:
-    """What a function's body says of a call's neighbours: which belong together, and what binds them."""
+    """The constraints of a function's body on a call's neighbours: their groups, and the constraints of each group."""
 
     arguments: tuple[int, ...]
     """Group of each argument."""
@@ -80,18 +80,18 @@ class Inside:
     members: tuple[Member, ...]
     """Constraints of each group."""
     functions: frozenset[str] = frozenset()
-    """The functions that were looked into for it, by name."""
+    """Names of the functions that were inspected for this result."""
 
 
 def calls_of(graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str) -> list[Call]:
-    """The calls of a graph that give back resources, in the order in which TensorFlow looks into them.
+    """Return the calls of a graph that return resources, in the order in which TensorFlow inspects them.
 
     Args:
         graph: the nodes and edges.
-        facts: facts of each signature.
-        rules: rule set, `"1.15"` or `"2.21"`.
+        facts: the facts of each signature.
+        rules: the rule set, `"1.15"` or `"2.21"`.
     """
-    found: list[tuple[int, Call]] = []
+    ordered: list[tuple[int, Call]] = []
     for node in graph.inspections:
         into = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
         out = [edge for edge in graph.out_edges(node) if graph.src_output[edge] != CONTROL]
@@ -100,24 +100,27 @@ def calls_of(graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str) -> l
             reader = int(graph.dst[edge])
             kind = facts[graph.signature[reader]].input_kinds[int(graph.dst_input[edge])]
             readers.append(Reader(int(graph.src_output[edge]), reader, kind == RESOURCE))
-        turns = [0 if graph.edge_turn is None else int(graph.edge_turn[edge]) for edge in (*into, *out)]
+        creation_order = [
+            0 if graph.edge_turn is None else int(graph.edge_turn[edge]) for edge in (*into, *out)
+        ]
         call = Call(node, tuple(int(graph.src[edge]) for edge in into), tuple(readers))
-        found.append((min(turns, default=0), call))
-    found.sort(key=lambda item: item[0])
-    return [found[position][1] for position in hash_set_order(len(found), _GROWS_AT[rules])]
+        ordered.append((min(creation_order, default=0), call))
+    ordered.sort(key=lambda item: item[0])
+    return [ordered[position][1] for position in hash_set_order(len(ordered), _GROWS_AT[rules])]
 
 
 _GROWS_AT = {"1.15": (3, 7, 17, 37, 79), "2.21": (14, 30, 60, 128)}
-"""By rule set: the additions before which the hash set grows, which turns round the order of what it holds. With more
-calls than these, some share a bucket in any case."""
+"""By rule set: the numbers of insertions at which the hash set grows, which reverses its order. With more calls than
+these, some share a bucket in any case.
+"""
 
 
 def hash_set_order(count: int, grows_at: Sequence[int]) -> list[int]:
-    """The order in which a hash set gives back what was put in, if no two things share a bucket.
+    """Return the iteration order of a hash set in which no two items share a bucket.
 
     Args:
-        count: how many things were put in.
-        grows_at: the additions before which it grows.
+        count: the number of inserted items.
+        grows_at: the numbers of insertions at which the set grows.
 
     >>> hash_set_order(5, (3, 7)), hash_set_order(8, (3, 7))
     ([4, 3, 2, 0, 1], [7, 6, 1, 0, 2, 3, 4, 5])

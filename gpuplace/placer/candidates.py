@@ -1,4 +1,4 @@
-"""From constraints to devices: which ones remain, in order of preference.
+"""The devices that satisfy a group's constraints, in order of preference.
 
 The order is: the caller's default device, higher kernel priority, higher device-type priority, in 2.x devices of the
 client's own process, device name compared as text.
@@ -16,15 +16,15 @@ from gpuplace.placer.member import Member
 from gpuplace.placer.node_facts import SupportedTypes
 
 FULL, SOFT, SOFT_RESOURCE = "full", "soft", "soft resource"
-"""How candidates were found: as requested; without type and index; giving up a resource's request too."""
+"""How candidates were found: as requested; without type and index; also without a resource's request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The devices a node or group may have."""
+    """The possible devices of a node or group."""
 
     devices: tuple[int, ...]
-    """Positions in the device set, best first; empty when nothing is left."""
+    """Positions in the device set, best first; empty if no device is left."""
     level: str
     """`FULL`, `SOFT` or `SOFT_RESOURCE`."""
     name: ParsedName
@@ -32,18 +32,18 @@ class Candidates:
 
     @property
     def first(self) -> int:
-        """Position of the best device, -1 when there is none."""
+        """Position of the best device; -1 if there is none."""
         return self.devices[0] if self.devices else -1
 
 
 class DeviceChooser:
-    """Finds candidates on one set of devices; answers are remembered.
+    """Finds candidates on one set of devices; results are cached.
 
     Args:
         device_set: the devices.
         soft: whether soft placement is allowed.
         local_first: whether devices of the client's own process come before equally good ones (2.x).
-        default_local_device: full name of the device that comes before all others, where it is suitable.
+        default_local_device: full name of the device that is preferred wherever it is possible.
     """
 
     def __init__(
@@ -66,31 +66,31 @@ class DeviceChooser:
             and client.parsed.is_same_address_space(device.parsed)
             for device in device_set
         }
-        self._known: dict[Member, Candidates] = {}
+        self._cache: dict[Member, Candidates] = {}
 
     def without_default(self) -> DeviceChooser:
-        """The same without the caller's default device."""
+        """Return a chooser without the caller's default device."""
         return DeviceChooser(self.device_set, soft=self.soft, local_first=self.local_first)
 
     def candidates(self, member: Member) -> Candidates:
-        """The devices that satisfy `member`."""
-        found = self._known.get(member)
-        if found is None:
-            found = self._known[member] = self._find(member)
-        return found
+        """Return the devices that satisfy `member`."""
+        candidates = self._cache.get(member)
+        if candidates is None:
+            candidates = self._cache[member] = self._find(member)
+        return candidates
 
     def matching(self, name: ParsedName, supported: SupportedTypes) -> tuple[int, ...]:
-        """Devices of a supported type that match `name`, best first."""
+        """Return the devices of a supported type that match `name`, best first."""
         devices = self.device_set.matching(name)
         priority = dict(supported)
         usable = [device for device in devices if device.device_type in priority]
 
         def key(device: DeviceAttributes) -> tuple[bool, int, int, bool, str]:
-            kind = device.device_type
+            device_type = device.device_type
             return (
                 device.name != self.default_local_device,
-                -priority[kind],
-                -self.device_set.type_priority[kind],
+                -priority[device_type],
+                -self.device_set.type_priority[device_type],
                 not self._is_local[device.name],
                 device.name,
             )

@@ -1,7 +1,7 @@
-"""Connected components of many small groups, with arrays only.
+"""Connected components of many small groups, by array operations only.
 
-Every node starts with its own number as label. In each round both ends of each pair point their labels to the smaller
-one, then labels are followed to their end, so that a chain of n nodes needs about log n rounds::
+Every node starts with its own number as label. In each round the larger label of each pair points to the smaller one,
+then labels are followed to their end, so that a chain of n nodes takes about log n rounds::
 
     pairs (0,1) (1,2) (5,6)      labels 0 1 2 3 4 5 6  ──>  0 0 0 3 4 5 5
 
@@ -15,10 +15,10 @@ import numpy as np
 
 
 def components(count: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """[count] the smallest node of each node's component.
+    """Return the smallest node of each node's component, [count].
 
     Args:
-        count: number of nodes.
+        count: the number of nodes.
         left, right: [pairs] nodes that belong together.
     """
     label = np.arange(count, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""From an outline and the candidates of each kind of group to one device per node.
+"""Give every node a device, from an outline and the candidates of each kind of group.
 
 Source: tensorflow/core/common_runtime/placer.cc, releases 1.15 and 2.21.
 """
@@ -17,12 +17,12 @@ from gpuplace.placer.outline import FIRST, UNDECIDED, Outline
 from gpuplace.placer.placement_graph import PlacementGraph
 
 NOWHERE = -1
-"""Stands for "no device"."""
+"""The device position of a node without a device."""
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """What was decided."""
+    """The device of every node, and how each group got it."""
 
     device: np.ndarray
     """[nodes] int64: position in the device set, or `NOWHERE`."""
@@ -41,7 +41,7 @@ class Decisions:
         return self.outline.decider
 
     def visiting_order(self, graph: PlacementGraph) -> np.ndarray:
-        """[nodes] nodes in the order in which they were decided, which is the order of the log."""
+        """Return the nodes in the order in which they were decided, which is the order of the log."""
         order = graph.order
         late = self.outline.is_generator[order]
         return np.concatenate((order[~late], order[late]))
@@ -54,14 +54,14 @@ def decide(
     assigned: Mapping[int, int],
     device_types: Sequence[str],
 ) -> Decisions:
-    """Gives every node a device, or `NOWHERE` where its group has no candidate.
+    """Give every node a device, or `NOWHERE` if its group has no candidate.
 
     Args:
         outline: which group follows which.
         groups: which nodes share a device.
-        candidates: for each of `groups.members`.
-        assigned: node -> position of the device it already has.
-        device_types: type of each device of the machine.
+        candidates: the candidates of each of `groups.members`.
+        assigned: node -> position of the device assigned before placing.
+        device_types: the type of each device of the machine.
     """
     of_kind = groups.of_kind.tolist()
     devices = [candidates[member].first for member in of_kind]
@@ -70,13 +70,16 @@ def decide(
         member = of_kind[kind]
         device, reason = devices[kind], how[kind]
         if rule == FIRST:
-            given = assigned[leaders[0]]
-            fits = device_types[given] in dict(groups.members[member].supported)
-            device, reason = (given, FIRST) if fits else (NOWHERE, UNDECIDED)
+            position = assigned[leaders[0]]
+            fits = device_types[position] in dict(groups.members[member].supported)
+            device, reason = (position, FIRST) if fits else (NOWHERE, UNDECIDED)
         else:
-            wanted = devices[leaders[0]]
-            if all(devices[leader] == wanted for leader in leaders) and wanted in candidates[member].devices:
-                device, reason = wanted, rule
+            leader_device = devices[leaders[0]]
+            if (
+                all(devices[leader] == leader_device for leader in leaders)
+                and leader_device in candidates[member].devices
+            ):
+                device, reason = leader_device, rule
         devices.append(device)
         how.append(reason)
     device_of_node = np.array(devices, dtype=np.int64)[outline.label]

@@ -1,7 +1,7 @@
-"""What can stop a placement, as records; `messages` turns them into errors.
+"""Faults: the reasons why a placement fails, as records. `gpuplace.why.messages` turns them into errors.
 
-TensorFlow stops at the first fault, in this order: nodes without kernel or with a malformed device, in graph order;
-bindings by edges; calls that it looks into; `_class` bindings; then nodes that no device is left for, generators last.
+TensorFlow stops at the first fault, in this order: nodes without a kernel or with a malformed device, in graph order;
+bindings by edges; inspected calls; `_class` bindings; then nodes without any device left, generators last.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NoKernel:
 
 @dataclass(frozen=True, slots=True)
 class AmbiguousKernel:
-    """Asking for a node's kernel failed, for example because two match."""
+    """Looking up a node's kernel failed, for example because two kernels match."""
 
     node: int
 
@@ -42,7 +42,7 @@ class MalformedDevice:
 
 @dataclass(frozen=True, slots=True)
 class BadAssignment:
-    """A node came with a device that it cannot have."""
+    """A node was assigned to an impossible device before placing."""
 
     node: int
     device: str
@@ -52,51 +52,51 @@ class BadAssignment:
 
 @dataclass(frozen=True, slots=True)
 class Unsatisfiable:
-    """Nothing on the machine satisfies a node and its group."""
+    """No device of the machine satisfies the constraints of a node's group."""
 
     node: int
     requested: ParsedName
-    """What the whole group asks for."""
+    """The combined request of the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentClash:
-    """The group of a node has a device already, and soft placement would give the node another."""
+    """A node's group already has an assigned device, and soft placement would choose another one."""
 
     node: int
     assigned: ParsedName
-    """Device of the group."""
+    """The group's assigned device."""
     device: str
-    """Full name of the device chosen."""
+    """Full name of the chosen device."""
 
 
 class Frame(NamedTuple):
-    """A call on the way into functions."""
+    """One call in a chain of nested function calls."""
 
     node: str
     """Name of the call."""
     function: str
-    """Name of the function that it calls."""
+    """Name of the called function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recursion:
-    """A call gives back resources and calls a function that is being looked into."""
+    """A call returns resources and calls a function that is already being inspected."""
 
     node: int
     """The call."""
     stack: tuple[Frame, ...]
-    """The calls that led there, the outermost first; this one is the last."""
+    """The chain of calls, outermost first; this call is the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedInside:
-    """The function of a call that gives back resources cannot be placed."""
+    """The function of a call that returns resources cannot be placed."""
 
     node: int
     """The call."""
     error: OpError
-    """What is wrong with the function, or with one that it calls."""
+    """The error in the function, or in one that it calls."""
 
 
 Fault = (

@@ -21,32 +21,38 @@ from gpuplace.placer.placement_graph import PlacementGraph, TensorInfo, known_by
 
 
 class _Read(NamedTuple):
-    """A graph that was read."""
+    """A cached conversion of a graph."""
 
     modification_count: int
-    """The graph's."""
+    """The graph's modification count at that time."""
     catalogue: Catalogue
     additions: int
-    """The catalogue's."""
-    made: PlacementGraph
+    """The catalogue's number of additions at that time."""
+    placement_graph: PlacementGraph
 
 
 def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> PlacementGraph:
-    """Nodes, edges and requests of a graph as it is now; other threads add nothing to it meanwhile.
+    """Convert a graph in its current state; the graph is locked meanwhile.
 
-    A graph that has not changed since the last time is not read again.
+    The result is cached until the graph or the catalogue changes.
 
     Args:
         graph: the graph; nodes keep their order.
-        catalogue: tells which attributes matter; the default one if None.
+        catalogue: lists the attributes that matter; the default catalogue if None.
     """
-    known = catalogue or default_catalogue()
+    current_catalogue = catalogue or default_catalogue()
     with graph._lock:
-        last = graph._read_as
-        if last is None or last[:3] != (graph.modification_count, known, known.additions):
-            made = _read_now(graph, known)
-            last = graph._read_as = _Read(graph.modification_count, known, known.additions, made)
-    return last.made
+        cached = graph._read_as
+        if cached is None or cached[:3] != (
+            graph.modification_count,
+            current_catalogue,
+            current_catalogue.additions,
+        ):
+            placement_graph = _read_now(graph, current_catalogue)
+            cached = graph._read_as = _Read(
+                graph.modification_count, current_catalogue, current_catalogue.additions, placement_graph
+            )
+    return cached.placement_graph
 
 
 def _read_now(graph: Graph, catalogue: Catalogue) -> PlacementGraph:

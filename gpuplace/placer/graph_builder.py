@@ -1,4 +1,4 @@
-"""Build a `PlacementGraph` from nodes that are added one after the other, or from whole columns.
+"""Build a `PlacementGraph` from nodes added one by one, or from whole columns.
 
 >>> builder = PlacementGraphBuilder()
 >>> _ = builder.add_node("a", "Const", {}, device="/cpu:0")
@@ -29,11 +29,11 @@ from gpuplace.placer.placement_graph import (
 )
 
 Column: TypeAlias = Sequence[Any] | np.ndarray
-"""A value for each node, or for each edge."""
+"""One value per node, or per edge."""
 
 
 class Columns(NamedTuple):
-    """The nodes and edges of a whole graph; the fields are those of the same names of `PlacementGraph`."""
+    """The nodes and edges of a whole graph; the fields correspond to those of `PlacementGraph`."""
 
     names: Sequence[str]
     signature: Column
@@ -43,20 +43,20 @@ class Columns(NamedTuple):
     class_node: Column
     class_group: Column
     src: Column
-    """The names or positions of nodes; an array holds positions only."""
+    """Names or positions of nodes; an array holds positions only."""
     src_output: Column
     dst: Column
     dst_input: Column
     group_node: Column | None = None
-    """None if not known yet; otherwise the node names are known to be unique."""
+    """None if not computed yet; otherwise the node names are known to be unique."""
 
 
 class PlacementGraphBuilder:
-    """Collects nodes and makes a `PlacementGraph`.
+    """Collects nodes and builds a `PlacementGraph`.
 
     Args:
-        catalogue: tells which attributes decide about types and kernels. Without it all types, ints, flags and short
-            strings count (right as well, only with more signatures than needed).
+        catalogue: lists the attributes that decide types and kernels. Without it, all types, integers, flags and short
+            strings count; the result is equally correct but has more signatures.
     """
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
@@ -87,15 +87,15 @@ class PlacementGraphBuilder:
         control_inputs: Iterable[str | int] = (),
         device: str = "",
     ) -> int:
-        """Adds a node and returns its position.
+        """Add a node and return its position.
 
         Args:
             name: the node's name.
-            op_type: op type, or the name of a function.
-            attrs: attribute values in their Python form (`DType`, int, bytes, tuples of them, ...); `_class` is read
-                here, of the rest only what may decide a kernel or the type of an input or output.
-            inputs: data inputs in order, as `(position, output)` of an earlier node or as GraphDef writes them:
-                `"a"`, `"a:1"`, and `"^a"` for a control input. Names may be those of later nodes.
+            op_type: the op type, or the name of a function.
+            attrs: attribute values in their Python form (`DType`, int, bytes, tuples of them, ...). `_class` is read
+                here; of the others, only those that may decide a kernel or the type of an input or output.
+            inputs: data inputs in order, as `(position, output)` of an earlier node or as in a GraphDef: `"a"`,
+                `"a:1"`, and `"^a"` for a control input. Names may refer to later nodes.
             control_inputs: positions or names of nodes that must run before.
             device: requested device, as written.
         """
@@ -132,10 +132,10 @@ class PlacementGraphBuilder:
         return node
 
     def add_operations(self, operations: Sequence[Operation]) -> None:
-        """Adds all operations of a graph, as `add_node` does one after the other.
+        """Add all operations of a graph at once, with the same result as `add_node` for each.
 
         Args:
-            operations: each at the position that is its index; nothing else is added before.
+            operations: the operations, each at the position of its index; no node was added before.
         """
         ids, attr_names, signature = self._signature_ids, self._attr_names, self._signature
         devices, device = self._device_ids, self._device
@@ -173,10 +173,10 @@ class PlacementGraphBuilder:
         self._columns = self._collected([op.name for op in operations], *edges)
 
     def add_columns(self, columns: Columns) -> None:
-        """Adds a whole graph; nothing else is added.
+        """Add a whole graph; it must be the only addition.
 
         Args:
-            columns: its nodes and edges; the signatures are numbers from `intern_signature`.
+            columns: the nodes and edges; the signatures are numbers from `intern_signature`.
         """
         self._columns = columns
 
@@ -204,7 +204,7 @@ class PlacementGraphBuilder:
             self._dst_input.append(CONTROL)
 
     def colocate(self, node: int, groups: Iterable[Any]) -> None:
-        """Notes the `_class` entries of the node last added; those without the `loc:@` prefix mean nothing."""
+        """Record the `_class` entries of the last added node; entries without the `loc:@` prefix are ignored."""
         for group in groups:
             if not isinstance(group, (str, bytes)):
                 continue
@@ -219,7 +219,7 @@ class PlacementGraphBuilder:
             self._class_group.append(number)
 
     def intern_signature(self, op_type: str, attrs: Mapping[str, Any]) -> int:
-        """Number of the signature of such a node."""
+        """Return the number of a node's signature."""
         names = self.deciding_attrs(op_type)
         if names is None:
             names = tuple(sorted(name for name, value in attrs.items() if _may_decide(name, value)))
@@ -234,10 +234,10 @@ class PlacementGraphBuilder:
         return number
 
     def deciding_attrs(self, op_type: str) -> tuple[str, ...] | None:
-        """Names of the attributes that tell the signatures of an op type's nodes apart; None if they have to be seen.
+        """Return the attribute names that distinguish the signatures of an op type; None if any may.
 
         Args:
-            op_type: op type, or the name of a function.
+            op_type: the op type, or the name of a function.
         """
         try:
             return self._attr_names[op_type]
@@ -254,14 +254,14 @@ class PlacementGraphBuilder:
         return tuple(dict.fromkeys((*names, *self._catalogue.kernels.deciding_attrs(op_type), "_kernel")))
 
     def build(self, **extra: Any) -> PlacementGraph:
-        """Resolves names and freezes everything.
+        """Resolve names and return the graph.
 
         Args:
             extra: the optional fields of `PlacementGraph` (`functions`, `node_attrs`, `tensor_info`, `source_line`,
                 `source`, `origin`).
 
         Raises:
-            InvalidArgumentError: two nodes of one name, or an input that names no node.
+            InvalidArgumentError: two nodes have the same name, or an input names no node.
         """
         columns = self._columns or self._collected(
             self._names, self._src, self._src_output, self._dst, self._dst_input
@@ -269,8 +269,8 @@ class PlacementGraphBuilder:
         names = columns.names
         joined = "\n".join(names)
         if names and (joined.count("\n") >= len(names) or not _ALL_NAMES.fullmatch(joined)):
-            wrong = next(name for name in names if not _NAME.fullmatch(name))
-            raise _bad_node(wrong, "Node name contains invalid characters")
+            invalid = next(name for name in names if not _NAME.fullmatch(name))
+            raise _bad_node(invalid, "Node name contains invalid characters")
         by_name = not isinstance(columns.src, np.ndarray) and not {type(end) for end in columns.src} <= {int}
         group_node, src, index = columns.group_node, columns.src, {}
         if group_node is None:
@@ -278,7 +278,7 @@ class PlacementGraphBuilder:
                 index = _index(names)
             group_node = [index.get(group, -1) for group in columns.groups]
             src = _resolved(columns, index) if by_name else src
-        made = PlacementGraph(
+        graph = PlacementGraph(
             names=tuple(names),
             signatures=tuple(self._signatures),
             signature=np.array(columns.signature, dtype=np.int32),
@@ -295,11 +295,11 @@ class PlacementGraphBuilder:
             **extra,
         )
         if index:
-            vars(made)["index"] = index
-        return made
+            vars(graph)["index"] = index
+        return graph
 
     def _collected(self, names: Sequence[str], *edges: Column) -> Columns:
-        """The nodes that were added, with these names, and these edges."""
+        """Return the added nodes, with these names and edges."""
         return Columns(
             names,
             self._signature,
@@ -326,11 +326,11 @@ def _index(names: Sequence[str]) -> dict[str, int]:
 
 
 def _resolved(columns: Columns, index: Mapping[str, int]) -> list[int]:
-    """Positions of the producing nodes, some of which are given by name."""
+    """Return the positions of the producing nodes, some of which are given by name."""
     resolved: list[int] = []
     for edge, source in enumerate(columns.src):
-        found = index.get(source) if isinstance(source, str) else source
-        if found is None:
+        position = index.get(source) if isinstance(source, str) else source
+        if position is None:
             node = columns.names[columns.dst[edge]]
             output = columns.src_output[edge]
             text = f"^{source}" if output == CONTROL else f"{source}:{output}" if output else source
@@ -338,7 +338,7 @@ def _resolved(columns: Columns, index: Mapping[str, int]) -> list[int]:
                 f"Node '{node}': Unknown input node '{text}'",
                 hint="every input must be the output of a node of the same graph",
             )
-        resolved.append(found)
+        resolved.append(position)
     return resolved
 
 

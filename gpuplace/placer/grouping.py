@@ -1,10 +1,10 @@
-"""Merging nodes that must share a device, one after the other, in TensorFlow's order.
+"""Merge nodes that must share a device one by one, in TensorFlow's order.
 
-The outcome of two merges can depend on their order: which request survives, whether a colocation still fits, whether
-kernel priorities are kept. Groups in which nothing can clash are found by arrays in `bindings`; the others come here.
+The result of two merges can depend on their order: which request survives, whether a colocation still fits, whether
+kernel priorities are kept. Groups in which nothing can clash are formed by arrays in `bindings`; the others come here.
 
-A group is a tree; its root carries the `Member` of all. The smaller tree (by rank) joins the larger one, and of two
-equal ones the second joins the first, which matters where a merge is asymmetric.
+A group is a tree whose root carries the `Member` of the whole group. The tree with the lower rank joins the other; of
+two equal ones the second joins the first, which matters for asymmetric merges.
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.21.
 """
@@ -31,13 +31,13 @@ class Binding(Enum):
 
     @property
     def is_edge(self) -> bool:
-        """False for `_class` colocation, and for neighbours of a call whose function ties them without an edge."""
+        """False for `_class` colocation, and for neighbours of a call that its function ties without an edge."""
         return self not in (Binding.CALL, Binding.COLOCATION)
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One attempt to bind two nodes, and what came of it."""
+    """One attempt to bind two nodes, and its result."""
 
     binding: Binding
     first: int
@@ -45,23 +45,23 @@ class Merge:
     second: int
     """The destination of an edge, or the first node of the colocation group."""
     before_first: Member
-    """Constraints of the first node's group before."""
+    """Constraints of the first node's group before the merge."""
     before_second: Member
-    """Constraints of the second node's group before."""
+    """Constraints of the second node's group before the merge."""
     after: Member | None
-    """Constraints of the common group after; None if the merge was given up."""
+    """Constraints of the common group; None if the merge was given up."""
     yielded: bool = False
-    """The consumer's request was replaced by the source's."""
+    """Whether the consumer's request was replaced by the source's."""
     conflict: str | None = None
-    """Why it was given up."""
+    """Why the merge was given up."""
 
 
 class MergeConflict(Exception):
     """Two groups cannot share a device.
 
     Attributes:
-        message: TensorFlow's sentence after "Cannot colocate nodes ... and ...", or the whole of it for an edge.
-        is_whole: whether `message` is the whole sentence.
+        message: TensorFlow's text after "Cannot colocate nodes ... and ...", or its complete sentence for an edge.
+        is_whole: whether `message` is the complete sentence.
     """
 
     def __init__(self, message: str, *, is_whole: bool = False) -> None:
@@ -71,16 +71,16 @@ class MergeConflict(Exception):
 
 
 class Grouping:
-    """A growing partition of nodes with the constraints of each part.
+    """A growing partition of nodes, with the constraints of each part.
 
     Attributes:
-        searched: how many nodes were looked at for the groups of conflicts (see `Bindings.replay`).
+        searched: the number of nodes searched to list the groups of conflicts (see `Bindings.replay`).
 
     Args:
-        member: gives the constraints of a single node.
+        member: returns the constraints of a single node.
         type_priority: device type -> priority.
         soft: whether soft placement is allowed.
-        rules: rule set, `"1.15"` or `"2.21"`.
+        rules: the rule set, `"1.15"` or `"2.21"`.
         record: called with each `Merge`, for explanations.
     """
 
@@ -104,7 +104,7 @@ class Grouping:
         self.searched = 0
 
     def find(self, node: int) -> int:
-        """Root of a node's group."""
+        """Return the root of a node's group."""
         parent = self._parent
         root = parent.get(node)
         if root is None:  # roots have no parent
@@ -116,20 +116,20 @@ class Grouping:
         return root
 
     def constraints(self, node: int) -> Member:
-        """Constraints of a node's group."""
+        """Return the constraints of a node's group."""
         root = self.find(node)
-        found = self._members.get(root)
-        if found is None:
-            found = self._members[root] = self._member(root)
-        return found
+        member = self._members.get(root)
+        if member is None:
+            member = self._members[root] = self._member(root)
+        return member
 
     def bind_edge(self, binding: Binding, src: int, dst: int, names: tuple[str, str]) -> None:
-        """Binds the ends of a reference or resource edge; the consumer's request yields to the source's.
+        """Bind the ends of a reference or resource edge; the consumer's request yields to the source's.
 
         Args:
-            binding: kind of edge.
+            binding: the kind of edge.
             src, dst: its ends.
-            names: both ends as the sentence of a conflict names them: `v`, or in 2.x `name='v' (op='VariableV2')`.
+            names: both ends as a conflict's message names them: `v`, or in 2.x `name='v' (op='VariableV2')`.
 
         Raises:
             MergeConflict: the binding names, or the kernels, of the two groups exclude each other.
@@ -161,17 +161,17 @@ class Grouping:
         self._join(binding, src, dst, source, consumer, yielded=yields)
 
     def _are_compatible(self, left: ParsedName, right: ParsedName) -> bool:
-        """In 2.x: no part differs. In 1.15 one of the names has to say all that the other says."""
+        """Compare two names. In 2.x no part may differ; in 1.15 one name must contain all parts of the other."""
         if self._rules == "1.15":
             return left.is_specification(right) or right.is_specification(left)
         return left.is_compatible(right)
 
     def colocate(self, node: int, group_root: int, binding: Binding = Binding.COLOCATION) -> None:
-        """Binds a node to the first node of its colocation group.
+        """Bind a node to the first node of its colocation group.
 
         Args:
             node, group_root: the two nodes.
-            binding: what ties them.
+            binding: the reason.
 
         Raises:
             MergeConflict: requests or kernels exclude each other.
@@ -179,7 +179,7 @@ class Grouping:
         self._join(binding, node, group_root, self.constraints(node), self.constraints(group_root))
 
     def limit(self, node: int, inside: Member) -> None:
-        """Limits a node's group to what a called function allows; to its device types only if any is left.
+        """Apply the constraints inside a called function to a node's group; its device types only if any is left.
 
         Raises:
             MergeConflict: requests exclude each other.

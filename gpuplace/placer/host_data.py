@@ -1,14 +1,15 @@
-"""What stays on the CPU because of what variants carry (2.x): lists of strings and handles, datasets, locks.
+"""Nodes that stay on the CPU because of the data in their variants (2.x): lists of strings and handles, datasets,
+locks.
 
-A variant's element type stands only at the ops that made or changed the list. For each node with a variant input the
-producers are searched backwards along variant edges; the list op found last in that search tells the element type::
+Only the ops that create or change a list state a variant's element type. For each node with a variant input, its
+producers are searched backwards along variant edges; the last list op found gives the element type::
 
-    EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, though it
+    EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, although it
     has a GPU kernel
 
-Datasets, locks, and lists, optionals and ragged tensors of strings take the nodes to the CPU that pass variants on
-unchanged (Identity, Switch, Merge, Enter, ...), which tell their type from their input's, and calls of functions; a
-control edge is enough. Other readers go where their kernels are::
+Datasets, locks, and lists, optionals and ragged tensors of strings also keep on the CPU the calls of functions and the
+nodes that pass variants through unchanged (Identity, Switch, Merge, Enter, ...) and take their type from their input; a
+control edge is enough. Other readers are placed by their kernels::
 
     RangeDataset ──variant──> Identity ──variant──> Switch    ->  CPU only, both
 
@@ -43,51 +44,53 @@ _LIST_MAKERS = frozenset(
     TensorListSplit
     """.split()
 )
-"""Those whose result says what it holds."""
+"""List ops whose result states its element type."""
 _MAX_VISITS = 1 << 23
-"""Nodes that are visited for all nodes together, each search counting again."""
+"""Limit of nodes visited by all searches together."""
 
 _HOST_TYPES = frozenset({"string", "resource"})
 _FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
 _ENDING_OPS = CALL_OPS | {"_DeviceRetval", "_Retval", "_SwitchN"}
-"""They run where such data are, as functions of the graph do, but whoever reads from them need not."""
+"""Ops that run where such data are, as functions of the graph do, but do not pass this on to their readers."""
 _TYPES_OF = {
     "IteratorGetNextAsOptional": "output_types",
     "OptionalFromValue": "Toutput_types",
     "RaggedTensorToVariant": "Tvalues",
 }
-"""Op -> attribute with the types of what its variant carries."""
+"""Op -> attribute with the types of the data in its variant."""
 _UNTYPED_OPS = frozenset({"FilterByLastComponentDataset", "SaveDatasetV2"})
-"""Datasets that do not say so."""
+"""Dataset ops whose output does not state that it is a dataset."""
 _MAKERS_BY_ANOTHER_NAME = frozenset(
     {"MutexLock", "SnapshotDatasetReader", "SnapshotNestedDatasetReader", "WindowOp"}
 )
-"""Locks, and datasets whose name does not end so."""
+"""Lock ops, and dataset ops whose name does not end in "Dataset"."""
 
 
 def what_is_read(op_type: str) -> str:
-    """What a node limited by `limit_to_host` reads, in words."""
+    """Return in words what a node limited by `limit_to_host` reads."""
     if op_type in _FORWARDING_OPS:
-        return "passes on a dataset, a lock, or strings or handles inside a variant"
+        return "passes through a dataset, a lock, or strings or handles inside a variant"
     return "reads a list of strings or handles"
 
 
 def limit_to_host(
     graph: PlacementGraph, facts: Sequence[NodeFacts], groups: Groups
 ) -> tuple[Groups, tuple[int, ...]]:
-    """The groups with those that read lists of host data limited to the CPU, and the nodes that caused it."""
+    """Limit the groups that read host data to the CPU; return the groups and the nodes that caused it."""
     causes = []
     limited: set[int] = set()
     for node in host_readers(graph, facts):
         root = int(groups.root[node])
-        if root not in limited and any(kind != "CPU" for kind, _ in groups.constraints(root).supported):
+        if root not in limited and any(
+            device_type != "CPU" for device_type, _ in groups.constraints(root).supported
+        ):
             causes.append(node)
             limited.add(root)
     return _limited(groups, limited), tuple(causes)
 
 
 def host_readers(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
-    """The nodes whose groups stay on the CPU because of what they read, whatever kernels they have."""
+    """Return the nodes whose groups stay on the CPU because of the data they read, whatever kernels they have."""
     readers = _forwarding_nodes(graph, facts)
     elements = [_element_type(fact) if fact.signature.op_type in _LIST_OPS else None for fact in facts]
     if _HOST_TYPES.intersection(filter(None, elements)):
@@ -103,19 +106,19 @@ def host_readers(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]
 
 
 def _element_type(fact: NodeFacts) -> str | None:
-    """What a list op's lists hold; None if the node does not say so."""
+    """Return the element type of a list op's lists; None if the node does not state it."""
     dtype = fact.attrs.get("element_dtype")
     return dtype.name if isinstance(dtype, DType) else None
 
 
 def _limited(groups: Groups, roots: set[int]) -> Groups:
-    """The groups with those of some roots on the CPU only."""
+    """Return the groups, with those of the given roots limited to the CPU."""
     if not roots:
         return groups
     is_limited = np.isin(groups.root, list(roots))
-    kinds, place = np.unique(groups.kind[is_limited], return_inverse=True)
+    kinds, inverse = np.unique(groups.kind[is_limited], return_inverse=True)
     kind = groups.kind.copy()
-    kind[is_limited] = len(groups.of_kind) + place
+    kind[is_limited] = len(groups.of_kind) + inverse
     members = list(groups.members)
     for number in groups.of_kind[kinds].tolist():
         host = tuple(item for item in members[number].supported if item[0] == "CPU")
@@ -125,7 +128,7 @@ def _limited(groups: Groups, roots: set[int]) -> Groups:
 
 
 def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
-    """The nodes that read variants and have an edge, be it a control edge, from what stays on the CPU."""
+    """Return the nodes that read variants and have an edge, or a control edge, from data that stay on the CPU."""
     makes = np.array([_makes_host_data(fact) for fact in facts], dtype=bool)
     follows = np.array([VARIANT in fact.input_kinds and _follows(fact) for fact in facts], dtype=bool)
     ends = np.array([fact.signature.op_type not in _FORWARDING_OPS for fact in facts], dtype=bool)
@@ -134,28 +137,28 @@ def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list
     may_follow, is_end = follows[graph.signature], ends[graph.signature]
     waiting = np.flatnonzero(makes[graph.signature]).tolist()
     typed: set[int] = set(waiting)
-    found: set[int] = set()
+    readers: set[int] = set()
     while waiting:
         source = waiting.pop()
         for edge in graph.out_edges(source):
             reader = int(graph.dst[edge])
             if not may_follow[reader]:
                 continue
-            found.add(reader)
-            # Only a tensor tells its reader what it is.
+            readers.add(reader)
+            # Only a data edge determines the reader's type; a control edge does not.
             if int(graph.src_output[edge]) != CONTROL and not is_end[reader] and reader not in typed:
                 typed.add(reader)
                 waiting.append(reader)
-    return sorted(found, key=lambda node: int(graph.rank[node]))
+    return sorted(readers, key=lambda node: int(graph.rank[node]))
 
 
 def _follows(fact: NodeFacts) -> bool:
-    """Whether a node runs on the CPU if what it reads stays there."""
+    """Return whether a node runs on the CPU if its input stays there."""
     return fact.is_function or fact.signature.op_type in _FORWARDING_OPS | _ENDING_OPS
 
 
 def _makes_host_data(fact: NodeFacts) -> bool:
-    """Whether a node's variant is of a type that stays on the CPU."""
+    """Return whether a node's variant is of a type that stays on the CPU."""
     op_type = fact.signature.op_type
     if op_type in _TYPES_OF:
         types = fact.attrs.get(_TYPES_OF[op_type])
@@ -166,35 +169,35 @@ def _makes_host_data(fact: NodeFacts) -> bool:
 
 
 class _Search:
-    """Element types of what the variant inputs of nodes carry.
+    """Finds the element types of the data in nodes' variant inputs.
 
-    A node that only passes one variant on carries what its producer carries, so that a chain is walked once.
+    A node that only passes one variant through has its producer's element type, so a chain is walked once.
     """
 
     def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], elements: list[str | None]) -> None:
         self.graph = graph
         self.facts = facts
         self.elements = elements
-        self.known: dict[int, str | None] = {}
+        self.cache: dict[int, str | None] = {}
         self.visits = 0
 
     def element_type(self, node: int) -> str | None:
-        """Element type of what a node's variant inputs carry, None if unknown."""
+        """Return the element type of the data in a node's variant inputs; None if unknown."""
         path: dict[int, None] = {}
-        while node not in self.known and node not in path and self._element(node) is None:
+        while node not in self.cache and node not in path and self._element(node) is None:
             path[node] = None
             producers = dict.fromkeys(self._producers(node))
             if len(producers) != 1:
                 break
             node = next(iter(producers))
-        if node not in self.known:
-            self.known[node] = self._searched(node)
-        found = self.known[node]
-        self.known.update(dict.fromkeys(path, found))
-        return found
+        if node not in self.cache:
+            self.cache[node] = self._searched(node)
+        element = self.cache[node]
+        self.cache.update(dict.fromkeys(path, element))
+        return element
 
     def _element(self, node: int) -> str | None:
-        """What a list op says; None for other ops and for a list of variants."""
+        """Return the element type that a list op states; None for other ops and for a list of variants."""
         element = self.elements[self.graph.signature[node]]
         return None if element == "variant" else element
 
@@ -210,7 +213,7 @@ class _Search:
         return producers
 
     def _searched(self, node: int) -> str | None:
-        found: str | None = None
+        result: str | None = None
         stack, visited = [node], set()
         while stack:
             current = stack.pop()
@@ -219,14 +222,14 @@ class _Search:
             visited.add(current)
             element = self._element(current)
             if element is not None:
-                found = element
-            if found is None:
+                result = element
+            if result is None:
                 stack.extend(source for source in self._producers(current) if source not in visited)
         self.visits += len(visited)
         if self.visits > _MAX_VISITS:
             raise ResourceExhaustedError.of(
-                "Too many ways lead to the ops that say what lists hold",
+                "Cannot determine the element types of tensor lists: the search visits too many nodes",
                 facts={"reached at": self.graph.names[node], "nodes visited": str(self.visits)},
-                hint="do variants go through many nodes that merge several of them?",
+                hint="check for variants that pass through many nodes with several variant inputs",
             )
-        return found
+        return result

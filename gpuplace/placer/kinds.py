@@ -1,13 +1,13 @@
-"""Components of bound nodes that no machine can tell apart.
+"""Kinds of components: components of bound nodes that have the same constraints on every machine.
 
-The constraints of a component follow from the *set* of signatures and requested devices in it, so a graph with ten
-thousand variables has a few dozen *kinds* of component, and a rule is worked out once per kind::
+The constraints of a component follow from its *set* of signatures and requested devices. A graph with ten thousand
+variables has a few dozen *kinds* of component, and each rule is evaluated once per kind::
 
     v1 ══ Assign ══ read      {(VariableV2, /gpu:0), (Assign, /gpu:0), (Identity, -)}   ──┐
     v2 ══ Assign ══ read      {(VariableV2, /gpu:0), (Assign, /gpu:0), (Identity, -)}   ──┴─> one kind
     x                         {(Placeholder, -)}                                        ────> another
 
-Kinds know nothing of device types, so that they serve every machine.
+Kinds do not depend on device types, so they are valid for every machine.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import numpy as np
 from gpuplace.placer.placement_graph import PlacementGraph
 
 _SPARSE = 8
-"""Codes are counted in a table as long as it has at most this many places per node, else they are sorted."""
+"""Values are numbered with a table if it has at most this many entries per value, otherwise by sorting."""
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """The kinds of a graph's components, and what each holds."""
+    """The kinds of a graph's components, with their signatures and requests."""
 
     of_node: np.ndarray
     """[nodes] int64: kind of the node's component."""
     is_bound: np.ndarray
-    """[kinds] bool: components of two or more nodes."""
+    """[kinds] bool: whether the components have two or more nodes."""
     kind: np.ndarray
-    """[entries] int64: the kind that the entry belongs to; each (signature, device) is there once per kind."""
+    """[entries] int64: the kind of each entry; each (signature, device) occurs once per kind."""
     signature: np.ndarray
     """[entries] int64: index into the graph's signatures."""
     device: np.ndarray
@@ -42,18 +42,18 @@ class Kinds:
 
 
 def kinds_of(graph: PlacementGraph, component: np.ndarray, bound: np.ndarray) -> Kinds:
-    """Sorts a graph's components into kinds.
+    """Group a graph's components by kind.
 
     Args:
         graph: the nodes.
-        component: [nodes] smallest node of each node's component.
+        component: [nodes] the smallest node of each node's component.
         bound: the nodes of components of two or more nodes.
     """
     width = max(len(graph.devices), 1)
     codes, code = numbered(graph.signature.astype(np.int64) * width + graph.device)
     alone = np.ones(len(graph), dtype=bool)
     alone[bound] = False
-    # A kind per code that a single node has, whether or not one does; then a kind per set of codes.
+    # First one kind per (signature, device) code, used or not, for single nodes; then one kind per set of codes.
     of_node = code
     entries = np.sort(component[bound] * max(len(codes), 1) + code[bound])
     entries = entries[np.flatnonzero(np.diff(entries, prepend=-1))]
@@ -80,15 +80,15 @@ def kinds_of(graph: PlacementGraph, component: np.ndarray, bound: np.ndarray) ->
 
 
 def numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values in rising order, and the place of each value among them.
+    """Return the distinct values in ascending order, and the index of each value among them.
 
     Args:
-        values: [values] int64, none below 0; quickest where they are not much larger than there are of them.
+        values: [values] int64, not negative; fastest if they are not much larger than their number.
     """
     if not len(values) or int(values.max()) > _SPARSE * len(values) + 4096:
-        distinct, place = np.unique(values, return_inverse=True)
-        return distinct, place.astype(np.int64)
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return distinct, inverse.astype(np.int64)
     present = np.flatnonzero(np.bincount(values))
-    place_of = np.empty(int(present[-1]) + 1, dtype=np.int64)
-    place_of[present] = np.arange(len(present))
-    return present, place_of[values]
+    index_of = np.empty(int(present[-1]) + 1, dtype=np.int64)
+    index_of[present] = np.arange(len(present))
+    return present, index_of[values]

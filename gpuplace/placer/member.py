@@ -1,10 +1,10 @@
-"""What binds a node, or a group of nodes that must share a device, and how two such bindings become one.
+"""The constraints of a node, or of a group of nodes that must share a device, and how two constraints are merged.
 
-Three device names, each at least as vague as the next:
+Three device names, each at least as specific as the next:
 
-- *assigned*: a node of the group already has this device;
-- *resource*: a request on a node that makes a variable or a handle; it binds whoever uses that;
-- *requested*: everything that the program asked for, merged.
+- *assigned*: the device that a node of the group had before placing;
+- *resource*: the request of a node that creates a variable or a handle; it is binding for all consumers;
+- *requested*: all requests of the program, merged.
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.21.
 """
@@ -30,9 +30,9 @@ class Member:
     assigned: ParsedName = ANY
 
     def with_names_of(self, other: Member, *, soft: bool) -> Member:
-        """The device names of both.
+        """Return these constraints with the device names of both.
 
-        Soft placement gives up the parts in which two *requests* differ; assigned and resource names never yield.
+        Soft placement drops the parts in which two *requests* differ; assigned and resource names never yield.
 
         Raises:
             InvalidArgumentError: "Cannot merge devices with incompatible ...".
@@ -44,12 +44,12 @@ class Member:
         return Member(self.supported, requested, resource, assigned)
 
     def with_request_of(self, source: Member) -> Member:
-        """This consumer's constraints, with the source's request instead of its own, where its binding names allow."""
+        """Return this consumer's constraints with the source's request, where its binding names allow it."""
         requested = source.requested.ensure_specification(self.assigned).ensure_specification(self.resource)
         return replace(self, requested=requested)
 
     def soft_name(self, *, keep_resource: bool) -> ParsedName:
-        """The request without device type and index, except where a binding name sets them."""
+        """Return the request without device type and index, unless a binding name sets them."""
         keep_type = self.assigned.type is not None or (keep_resource and self.resource.type is not None)
         keep_id = self.assigned.id is not None or (keep_resource and self.resource.id is not None)
         name = self.requested
@@ -63,7 +63,7 @@ class Member:
 def merge_supported(
     target: SupportedTypes, other: SupportedTypes, type_priority: dict[str, int]
 ) -> SupportedTypes:
-    """The device types in both lists; priorities survive only where the two lists do not contradict each other.
+    """Return the device types in both lists; priorities survive only if the two lists do not contradict each other.
 
     >>> merge_supported((("GPU", 0), ("CPU", 0)), (("CPU", 1), ("GPU", 0)), {"GPU": 210, "CPU": 70})
     (('CPU', 1), ('GPU', 0))
@@ -71,7 +71,7 @@ def merge_supported(
     return _merged(target, other, tuple(device_type_priority(kind, type_priority) for kind, _ in target))
 
 
-@lru_cache(maxsize=1024)  # groups have few lists of types, and there are many groups
+@lru_cache(maxsize=1024)  # many groups share few lists of types
 def _merged(target: SupportedTypes, other: SupportedTypes, priorities: tuple[int, ...]) -> SupportedTypes:
     of_target, of_other = dict(target), dict(other)
     of_type = {kind: priority for (kind, _), priority in zip(target, priorities, strict=True)}

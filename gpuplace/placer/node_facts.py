@@ -1,7 +1,7 @@
-"""What the placement rules need to know about a node, worked out once per signature.
+"""The properties of a node that the placement rules need, computed once per signature.
 
-The kind of each input decides whether an edge binds its two ends to one device; the number of inputs and outputs makes
-a node a *generator*; its op type may make it a *metadata* node; the kernel registry says which device types can run it.
+The kind of each input decides whether an edge binds its two ends to one device. The number of inputs and outputs makes
+a node a *generator*, its op type may make it a *metadata* node, and the kernel registry gives its device types.
 
 Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc and placer_inspection_required_ops_utils.cc,
 tensorflow/core/framework/op_kernel.cc, releases 1.15 and 2.21.
@@ -23,7 +23,7 @@ from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import Signature
 
 PLAIN, REF, RESOURCE, VARIANT = range(4)
-"""Kinds of input and output: by value, by reference, a resource handle, a variant."""
+"""Kinds of input and output: by value, by reference, resource handle, variant."""
 
 _EXEMPT_IN_BOTH = """
 DeleteMultiDeviceIterator ExperimentalGroupByReducerDataset ExperimentalGroupByWindowDataset
@@ -43,25 +43,25 @@ EXEMPT_OPS = {
     "1.15": frozenset(_EXEMPT_IN_BOTH.split()),
     "2.21": frozenset(f"{_EXEMPT_IN_BOTH} {_EXEMPT_SINCE_2}".split()),
 }
-"""By rule set: ops that take resource handles from any device, because they only pass them on."""
+"""By rule set: ops that accept resource handles from any device because they only pass them through."""
 
 _DATASET_NAME = re.compile(r"Dataset(V[0-9]+)?")
 _REF_ENUM = 100
 _KIND_OF_ENUM = {20: RESOURCE, 21: VARIANT}
 
 SupportedTypes = tuple[tuple[str, int], ...]
-"""Device types that can run something, each with its kernel's priority, the preferred first."""
+"""Device types that can run a node, each with its kernel's priority, best first."""
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a signature says to the placer."""
+    """The placement properties of a signature."""
 
     signature: Signature
     attrs: Mapping[str, Any]
-    """The signature's attributes with the op's defaults filled in."""
+    """The signature's attributes, with the op's defaults filled in."""
     is_function: bool
-    """The op is a function of the graph's library: it runs anywhere."""
+    """Whether the op is a function of the graph's library, which runs anywhere."""
     input_types: Sequence[Any]
     """Declared `DType` of each data input."""
     output_types: Sequence[Any]
@@ -69,55 +69,57 @@ class NodeFacts:
     input_kinds: Sequence[int]
     """`PLAIN`, `REF`, `RESOURCE` or `VARIANT` for each data input."""
     is_generator: bool
-    """No data input and exactly one output, by value: placed after, and if possible with, its consumers."""
+    """Whether it has no data input and exactly one output, by value: placed after its consumers, and with them."""
     makes_state: bool
-    """No data input and exactly one output, a reference or a handle: its requested device binds its consumers."""
+    """Whether it has no data input and exactly one output, a reference or handle: its request binds its consumers."""
     is_metadata: bool
-    """Follows its input's device."""
+    """Whether it follows its input's device."""
     is_identity: bool
     is_dataset: bool
     is_exempt: bool
-    """Its handle inputs do not bind it."""
+    """Whether its handle inputs do not bind it."""
     supported: SupportedTypes
     """Device types with a kernel."""
     has_attr_mismatch: bool
-    """Some device type has kernels for this op, but none for these attributes."""
+    """Whether some device type has kernels for this op, but none for these attributes."""
     kernel_error: OpError | None
-    """What asking for the kernels raised, such as two kernels that match."""
+    """The error of the kernel lookup, for example that two kernels match."""
 
 
 def kind_of(dtype: Any) -> int:
-    """`PLAIN`, `REF`, `RESOURCE` or `VARIANT`."""
+    """Return `PLAIN`, `REF`, `RESOURCE` or `VARIANT`."""
     number = int(dtype.as_datatype_enum)
     return REF if number > _REF_ENUM else _KIND_OF_ENUM.get(number, PLAIN)
 
 
 def declared_types(op_def: OpDef, attrs: Mapping[str, Any]) -> tuple[Sequence[DType], Sequence[DType]]:
-    """Types of a node's inputs and outputs. As in TensorFlow, where a type is asked for anything else is not a type.
+    """Return the types of a node's inputs and outputs.
+
+    As in TensorFlow, a type attribute whose value is not a type gives no type.
 
     Args:
         op_def: the node's op, or function.
         attrs: the node's attributes with defaults.
 
     Raises:
-        InvalidArgumentError: more inputs or outputs than any node can have.
+        InvalidArgumentError: there are more inputs or outputs than any node can have.
     """
-    wrong: dict[str, Any] = {}
+    replacements: dict[str, Any] = {}
     for attr in op_def.attrs:
         if attr.element_type != "type" or attr.name not in attrs:
             continue
         value = attrs[attr.name]
         if attr.is_list:
             if not isinstance(value, tuple) or not all(isinstance(item, DType) for item in value):
-                wrong[attr.name] = ()
+                replacements[attr.name] = ()
         elif not isinstance(value, DType):
-            wrong[attr.name] = INVALID
-    sound = {**attrs, **wrong} if wrong else attrs
-    return op_def.input_types(sound), op_def.output_types(sound)
+            replacements[attr.name] = INVALID
+    valid_attrs = {**attrs, **replacements} if replacements else attrs
+    return op_def.input_types(valid_attrs), op_def.output_types(valid_attrs)
 
 
 def is_dataset_op(op_type: str, output_types: Sequence[Any]) -> bool:
-    """Whether an op makes a dataset, as far as its name and output tell."""
+    """Return whether an op creates a dataset, judging by its name and output."""
     if len(output_types) != 1 or kind_of(output_types[0]) != VARIANT:
         return False
     return op_type == "DatasetFromGraph" or bool(
@@ -132,12 +134,12 @@ def node_facts(
     rules: str,
     functions: Mapping[str, Any] | None = None,
 ) -> NodeFacts:
-    """The facts of one signature.
+    """Return the facts of one signature.
 
     Args:
         signature: op type and attributes.
         catalogue: ops and kernels.
-        device_types: the device types of the machine, the preferred first.
+        device_types: the device types of the machine, best first.
         rules: `"1.15"` or `"2.21"`.
         functions: name -> `OpDef` of the graph's functions.
 
@@ -164,8 +166,8 @@ def node_facts(
             continue
         try:
             kernel, was_mismatch = catalogue.kernels.find(op_type, attrs, device_type)
-        except OpError as found:
-            error = found
+        except OpError as lookup_error:
+            error = lookup_error
             break
         mismatch = mismatch or was_mismatch
         if kernel is not None:

@@ -1,16 +1,15 @@
-"""What decides each group, worked out before any machine is known.
+"""How each group gets its device, computed before any machine is known.
 
-Nodes are visited in graph order; *generators* (no data input, one output) wait for a second pass. The first
-visited node of a group decides for the whole group::
+Nodes are visited in graph order; *generators* (no data input, one output) wait for a second pass. The first visited
+node of a group decides for the whole group::
 
     pass 1   metadata or passing Identity first?   its input's device, if the group may have it
-             else                                  the first candidate
+             otherwise                             the first candidate
     pass 2   groups of generators only             the device of all consumers, if it is one and the group may have it
-             else                                  the first candidate
+             otherwise                             the first candidate
 
-Groups that are of one kind (see `kinds`) and follow groups with one label have one *label*: they get the same device
-on every machine. A graph of 100,000 nodes has a few hundred labels, and only these are decided again for each
-machine::
+Groups of one kind (see `kinds`) that follow groups with the same label share a *label*: they get the same device on
+every machine. A graph of 100,000 nodes has a few hundred labels, and only these are decided again for each machine::
 
     label 7    kind 2                           its own first candidate
     label 31   kind 5, metadata of label 7      the device of label 7, if kind 5 may have it
@@ -31,47 +30,47 @@ from gpuplace.placer.node_facts import NodeFacts
 from gpuplace.placer.placement_graph import PlacementGraph
 
 FIRST, METADATA, IDENTITY, GENERATOR, UNDECIDED = range(5)
-"""How a group got its device: best candidate, with the input of its first node, with the consumers, not at all."""
+"""How a group gets its device: best candidate; with its first node's input (two rules); with its consumers; none."""
 
 
 class Follower(NamedTuple):
-    """A label that depends on others."""
+    """A label that depends on other labels."""
 
     kind: int
     rule: int
-    """`METADATA`, `IDENTITY`, `GENERATOR`; `FIRST` for the group of a node that came with a device."""
+    """`METADATA`, `IDENTITY` or `GENERATOR`; `FIRST` for the group of a node assigned before placing."""
     leaders: tuple[int, ...]
-    """The labels to follow, or the node that came with a device."""
+    """The labels to follow, or the assigned node."""
 
 
 @dataclass(frozen=True)
 class Outline:
     """The labels of a graph's groups.
 
-    Labels below `kinds` are the groups that follow nobody, one for each kind.
+    Labels below `kinds` are the groups that follow no other group, one label per kind.
     """
 
     groups: Groups
     assigned: frozenset[int]
-    """The nodes that came with a device."""
+    """The nodes assigned before placing."""
     label: np.ndarray
     """[nodes] int64: label of the node's group."""
     followers: tuple[Follower, ...]
-    """The labels from `kinds` on; each follows only labels before it."""
+    """The labels from `kinds` on; each follows earlier labels only."""
     kinds: int
     decider: np.ndarray
     """[nodes] int64, at each group's root: the first visited node of the group; -1 elsewhere."""
     is_generator: np.ndarray
-    """[nodes] bool: waited for the second pass."""
+    """[nodes] bool: whether the node waits for the second pass."""
 
     def fits(self, groups: Groups, assigned: Collection[int]) -> bool:
-        """Whether these groups are the ones that this is the outline of."""
-        mine = self.groups
+        """Return whether this outline is valid for these groups."""
+        own = self.groups
         return (
             self.assigned == frozenset(assigned)
-            and len(mine.of_kind) == len(groups.of_kind)
-            and (mine.root is groups.root or np.array_equal(mine.root, groups.root))
-            and (mine.kind is groups.kind or np.array_equal(mine.kind, groups.kind))
+            and len(own.of_kind) == len(groups.of_kind)
+            and (own.root is groups.root or np.array_equal(own.root, groups.root))
+            and (own.kind is groups.kind or np.array_equal(own.kind, groups.kind))
         )
 
 
@@ -83,13 +82,13 @@ def outline(
     *,
     identity_follows_input: bool,
 ) -> Outline:
-    """Finds out which group follows which.
+    """Determine which group follows which.
 
     Args:
         graph: the nodes.
-        facts: per signature.
+        facts: the facts of each signature.
         groups: which nodes share a device.
-        assigned: nodes that come with a device.
+        assigned: nodes assigned before placing.
         identity_follows_input: the rule of 2.x for Identity nodes.
     """
     count = len(graph)
@@ -118,7 +117,7 @@ def outline(
 
 
 class _Labels:
-    """Labels given so far."""
+    """The labels assigned so far."""
 
     def __init__(
         self, graph: PlacementGraph, groups: Groups, is_generator: np.ndarray, decider: np.ndarray
@@ -132,11 +131,11 @@ class _Labels:
         self.rows: dict[Follower, int] = {}
 
     def number(self, row: Follower) -> int:
-        """The label for such groups."""
+        """Return the label of a follower."""
         return self.rows.setdefault(row, len(self.groups.of_kind) + len(self.rows))
 
     def follow(self, roots: np.ndarray, rules: np.ndarray, leaders: np.ndarray) -> None:
-        """Labels groups that follow one label each.
+        """Label groups that follow one label each.
 
         Args:
             roots: [groups] roots of the groups.
@@ -145,15 +144,15 @@ class _Labels:
         """
         stride = len(self.groups.of_kind) + len(self.rows)
         keys = (self.groups.kind[roots] * UNDECIDED + rules) * stride + leaders
-        distinct, place = np.unique(keys, return_inverse=True)
+        distinct, inverse = np.unique(keys, return_inverse=True)
         numbers = []
         for key in distinct.tolist():
             (kind, rule), leader = divmod(key // stride, UNDECIDED), key % stride
             numbers.append(self.number(Follower(kind, rule, (leader,))))
-        self.of_root[roots] = np.array(numbers, dtype=np.int64)[place]
+        self.of_root[roots] = np.array(numbers, dtype=np.int64)[inverse]
 
     def keep_assigned(self, nodes: Collection[int]) -> None:
-        """Groups whose first node came with a device have that device."""
+        """Give groups whose first node was assigned before placing that device."""
         for node in nodes:
             group = int(self.groups.root[node])
             if self.decider[group] == node:
@@ -163,7 +162,7 @@ class _Labels:
 def _follow_inputs(
     labels: _Labels, facts: Sequence[NodeFacts], roots: np.ndarray, assigned: Collection[int], identity: bool
 ) -> None:
-    """First pass: groups whose first node is metadata, or an Identity that passes its input on."""
+    """First pass: label groups whose first node is a metadata node, or an Identity that passes its input through."""
     graph, groups = labels.graph, labels.groups
     rule_of = np.array(
         [
@@ -178,10 +177,10 @@ def _follow_inputs(
     rules = rule_of[graph.signature[deciders]]
     follows = rules != FIRST
     roots, deciders, rules = roots[follows], deciders[follows], rules[follows]
-    came = np.fromiter(assigned, dtype=np.int64, count=len(assigned))
-    if len(came):
-        fresh = ~np.isin(deciders, came)
-        roots, deciders, rules = roots[fresh], deciders[fresh], rules[fresh]
+    assigned_nodes = np.fromiter(assigned, dtype=np.int64, count=len(assigned))
+    if len(assigned_nodes):
+        unassigned = ~np.isin(deciders, assigned_nodes)
+        roots, deciders, rules = roots[unassigned], deciders[unassigned], rules[unassigned]
     has_input = graph.in_start[deciders + 1] > graph.in_start[deciders]
     roots, deciders, rules = roots[has_input], deciders[has_input], rules[has_input]
     sources = graph.src[graph.in_start[deciders]].astype(np.int64)
@@ -190,16 +189,16 @@ def _follow_inputs(
             if node in graph.first_edge:
                 sources[i] = graph.src[graph.first_edge[node]]
     rank = graph.rank
-    # The source has to have its device already: generators get theirs later, unless they came with one.
-    known = ~labels.is_generator[sources] & (rank[sources] < rank[deciders])
-    if len(came):
-        known |= np.isin(sources, came)
+    # The source must have its device already. Generators get theirs later, unless assigned before placing.
+    has_device = ~labels.is_generator[sources] & (rank[sources] < rank[deciders])
+    if len(assigned_nodes):
+        has_device |= np.isin(sources, assigned_nodes)
     if identity:
-        known &= (rules == METADATA) | is_passing(graph, deciders, sources)
-    roots, rules, sources = roots[known], rules[known], sources[known]
-    turn = np.argsort(rank[deciders[known]], kind="stable")
-    roots, rules, leaders = roots[turn], rules[turn], groups.root[sources[turn]]
-    # Most follow a group that follows nobody; only chains need to go one by one, in order.
+        has_device &= (rules == METADATA) | is_passing(graph, deciders, sources)
+    roots, rules, sources = roots[has_device], rules[has_device], sources[has_device]
+    order = np.argsort(rank[deciders[has_device]], kind="stable")
+    roots, rules, leaders = roots[order], rules[order], groups.root[sources[order]]
+    # Most groups follow a group that does not follow itself; only chains must be labelled one by one, in order.
     is_follower = np.zeros(len(graph), dtype=bool)
     is_follower[roots] = True
     is_chained = is_follower[leaders]
@@ -214,9 +213,9 @@ def _follow_inputs(
 
 
 def is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """Which nodes have no request, one edge in and one out, and neighbours with equal requests.
+    """Return which nodes have no request, one edge in and one out, and neighbours with equal requests.
 
-    A node that nothing consumes leads to the graph's sink, which asks for nothing.
+    A node without consumers leads to the graph's sink, which has no request.
     """
     outs = graph.out_start[nodes + 1] - graph.out_start[nodes]
     has_sink = outs == 0 if graph.leads_to_sink is None else graph.leads_to_sink[nodes]
@@ -232,7 +231,7 @@ def is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) ->
 
 
 def _follow_consumers(labels: _Labels, roots: np.ndarray) -> None:
-    """Second pass: groups of generators only."""
+    """Second pass: label groups of generators only."""
     graph = labels.graph
     roots = roots[np.argsort(graph.rank[labels.decider[roots]], kind="stable")]
     deciders = labels.decider[roots]
@@ -243,7 +242,7 @@ def _follow_consumers(labels: _Labels, roots: np.ndarray) -> None:
     roots, deciders, starts, stops = roots[used], deciders[used], starts[used], stops[used]
     if not len(roots):
         return
-    # All out-edges of these nodes in one row, `lengths` of them for each node.
+    # The out-edges of all these nodes in one array, `lengths` of them for each node.
     lengths = stops - starts
     ends = np.cumsum(lengths)
     begins = ends - lengths
@@ -258,12 +257,14 @@ def _follow_consumers(labels: _Labels, roots: np.ndarray) -> None:
     labels.follow(roots[single], np.full(int(single.sum()), GENERATOR), low[single])
     several = np.flatnonzero(~has_waiting & (low != high))
     for i in several.tolist():
-        found = frozenset(leaders[begins[i] : ends[i]].tolist())
-        row = Follower(int(kinds[i]), GENERATOR, tuple(sorted(found)))
+        leader_labels = frozenset(leaders[begins[i] : ends[i]].tolist())
+        row = Follower(int(kinds[i]), GENERATOR, tuple(sorted(leader_labels)))
         labels.of_root[roots[i]] = labels.number(row)
     for i in np.flatnonzero(has_waiting).tolist():
         span = consumers[begins[i] : ends[i]]
         is_ready = ~labels.is_generator[span] | (graph.rank[span] < graph.rank[deciders[i]])
         if is_ready.all():
-            found = frozenset(labels.of_root[labels.groups.root[span]].tolist())
-            labels.of_root[roots[i]] = labels.number(Follower(int(kinds[i]), GENERATOR, tuple(sorted(found))))
+            leader_labels = frozenset(labels.of_root[labels.groups.root[span]].tolist())
+            labels.of_root[roots[i]] = labels.number(
+                Follower(int(kinds[i]), GENERATOR, tuple(sorted(leader_labels)))
+            )

@@ -1,4 +1,4 @@
-"""What the placer hands over: a device for every node, and the arrays from which the reasons follow.
+"""The placer's result: a device for every node, and the arrays from which explanations are derived.
 
 Source: tensorflow/core/common_runtime/placer.cc, releases 1.15 and 2.21.
 """
@@ -22,22 +22,22 @@ from gpuplace.placer.placer import Placer
 
 
 class Placed:
-    """The outcome of one placement.
+    """The result of one placement.
 
     Attributes:
-        graph: what was placed.
-        device_set: the machine.
+        graph: the placed graph.
+        device_set: the machine's devices.
         soft: whether soft placement was allowed.
-        placer: what the placement was made with; it can place again.
-        release: whose sentences are used.
-        facts: [signatures] what each signature says to the placer on this machine.
-        chooser: finds the devices that constraints leave.
-        assigned: node position -> device that it came with.
-        partition: which nodes share a device; None where the placer did not get so far.
-        decisions: how each group got its device; None where the placer did not get so far.
-        single: the constraints of each node before any merging.
-        host_causes: the nodes that keep their groups on the CPU because of what they read (2.x).
-        faults: what went wrong; the first is TensorFlow's error.
+        placer: the placer that was used; it can place again.
+        release: the release whose error messages are used.
+        facts: [signatures] the placement properties of each signature on this machine.
+        chooser: finds the devices that satisfy constraints.
+        assigned: node position -> device assigned before placing.
+        partition: which nodes share a device; None if the placer stopped before.
+        decisions: how each group got its device; None if the placer stopped before.
+        single: the constraints of each node before merging.
+        host_causes: the nodes that keep their groups on the CPU because of the data they read (2.x).
+        faults: the faults; the first is TensorFlow's error.
     """
 
     def __init__(
@@ -72,19 +72,19 @@ class Placed:
 
     @cached_property
     def devices(self) -> np.ndarray:
-        """[nodes] position of each node's device in `device_set`, -1 without one."""
+        """[nodes] position of each node's device in `device_set`; -1 without one."""
         if self.decisions is None:
             return np.full(len(self.graph), NOWHERE, dtype=np.int64)
         return self.decisions.device
 
     def device_of(self, node: int) -> str:
-        """Full name of a node's device; "" without one."""
+        """Return the full name of a node's device; "" without one."""
         device = int(self.devices[node])
         return "" if device == NOWHERE else self.device_set.names[device]
 
     @cached_property
     def device_labels(self) -> tuple[str, ...]:
-        """Short names of the devices (`GPU:0`); full names where the machine has several tasks."""
+        """Short names of the devices (`GPU:0`); full names if the machine has several tasks."""
         tasks = {device.parsed[:3] for device in self.device_set}
         return tuple(
             device.name if len(tasks) > 1 else f"{device.parsed.type}:{device.id}"
@@ -92,18 +92,18 @@ class Placed:
         )
 
     def facts_of(self, node: int) -> NodeFacts:
-        """Facts of a node's signature."""
+        """Return the facts of a node's signature."""
         return self.facts[self.graph.signature[node]]
 
     def constraints(self, node: int) -> Member:
-        """Constraints of a node's group."""
+        """Return the constraints of a node's group."""
         if self.partition is None:
             assert self.single is not None
             return self.single(node)
         return self.partition.constraints(node)
 
     def group_supported(self, node: int) -> SupportedTypes:
-        """Device types that can run all of a node's group."""
+        """Return the device types that support all nodes of a node's group."""
         return self.constraints(node).supported
 
     @cached_property
@@ -113,7 +113,7 @@ class Placed:
         return order, self.partition.root[order]
 
     def group_of(self, node: int) -> list[int]:
-        """Positions of the nodes that share a node's device by necessity, itself included, in graph order."""
+        """Return the positions of the nodes that must share a node's device, including itself, in graph order."""
         if self.partition is None:
             return [node]
         order, roots = self._by_root
@@ -122,7 +122,7 @@ class Placed:
         return sorted(order[first:last].tolist(), key=lambda member: self.graph.rank[member])
 
     def first_visited(self, node: int) -> int:
-        """The member of a node's group that is visited first, and so gets the device for all."""
+        """Return the member of a node's group that is visited first and determines the group's device."""
         if self.partition is None or self.decisions is None:
             return node
         return int(self.decisions.decider[self.partition.root[node]])
@@ -130,14 +130,14 @@ class Placed:
 
 @dataclass(frozen=True)
 class InFunction:
-    """The function of a call that gives back resources cannot be placed."""
+    """The function of a call that returns resources cannot be placed."""
 
     node: int
     """The call."""
     body: Placed
-    """The body, placed as far as it could be."""
+    """The function's body, placed as far as possible."""
     fault: AnyFault
-    """What is wrong there."""
+    """The fault in the body."""
 
 
 AnyFault = Fault | InFunction

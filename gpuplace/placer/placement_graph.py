@@ -1,7 +1,7 @@
-"""What the placer sees of a graph: flat arrays, one row per node and one per edge.
+"""The placer's view of a graph: flat arrays, one row per node and one per edge.
 
 A graph of a million nodes has only a few hundred different *signatures* (op type with the attributes that choose a
-kernel) and a few dozen requested devices. Both are interned, so that a rule is worked out once per signature or per
+kernel) and a few dozen requested devices. Both are interned, so that a rule is evaluated once per signature or per
 device string and then spread over the nodes by array indexing::
 
     node        0        1        2          signatures[0] = Const   dtype=float32
@@ -15,8 +15,8 @@ device string and then spread over the nodes by array indexing::
     dst         2        2                   (-1 in src_output and dst_input: a control edge)
     dst_input   0        1
 
-Edges are stored by consumer: all inputs of node 0, then all of node 1, ... each node's data inputs first. Nothing
-here knows a device that exists or a kernel.
+Edges are stored by consumer: all inputs of node 0, then all of node 1, ... each node's data inputs first. This module
+does not know any machine's devices or kernels.
 
 >>> from gpuplace.placer.graph_builder import PlacementGraphBuilder
 >>> builder = PlacementGraphBuilder()
@@ -49,10 +49,10 @@ from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
 from gpuplace.shapes import TensorShape
 
 CONTROL = -1
-"""Stands in `src_output` and `dst_input` of a control edge."""
+"""The value of `src_output` and `dst_input` for a control edge."""
 
 COLOCATION_PREFIX = "loc:@"
-"""What an entry of the `_class` attribute starts with; the rest is a colocation group's name, usually a node's."""
+"""The prefix of an entry of the `_class` attribute; the rest is a colocation group's name, usually a node's."""
 
 
 class Signature(NamedTuple):
@@ -64,42 +64,41 @@ class Signature(NamedTuple):
 
 
 class TensorInfo(NamedTuple):
-    """What is known of one output of a node, for tables of edges and copies."""
+    """The known properties of one output of a node, for tables of edges and copies."""
 
     dtype: Any
     """The `DType`, or None."""
     shape: tuple[int | None, ...] | None
-    """The sizes, None if a size is unknown; None when the rank is."""
+    """The dimensions, None for an unknown one; None for an unknown rank."""
     nbytes: int | None
-    """Size in bytes when everything is known."""
+    """Size in bytes; None if anything is unknown."""
 
 
 class Added(NamedTuple):
-    """What a node was added for."""
+    """The reason why a node was added before placing."""
 
     caller: str
-    """The node of the user's graph that it stands for, with others."""
+    """The node of the user's graph that it replaces, together with others."""
     inner: str
-    """Its name in the function that it was copied from; "" for one that was not copied."""
+    """Its name in the function that it was copied from; "" if it was not copied."""
 
 
 class Inspection(NamedTuple):
-    """A function that the placer looks into."""
+    """A function that the placer inspects."""
 
     function: str
     """Its name."""
     body: Callable[[], PlacementGraph]
-    """Its graph, made when it is first asked for: `_Arg` nodes first and `_Retval` nodes last. It may raise an
-    `OpError`."""
+    """Returns its graph, built on the first call: `_Arg` nodes first, `_Retval` nodes last. May raise an `OpError`."""
 
 
 _SHOWN_TYPES = 6
-"""How many op types a short description names."""
+"""Number of op types that a short description names."""
 _MAX_ELEMENTS = (1 << 63) - 1
 
 
 def known_bytes(dtype: DType | None, sizes: tuple[int | None, ...] | None) -> int | None:
-    """Bytes of a tensor; None if something is unknown, or where TensorFlow has no such tensor.
+    """Return a tensor's size in bytes; None if anything is unknown, or if TensorFlow allows no such tensor.
 
     >>> from gpuplace.dtypes import float32
     >>> known_bytes(float32, (2, 3)), known_bytes(float32, (None, 3)), known_bytes(float32, (1 << 62,) * 3)
@@ -113,7 +112,7 @@ def known_bytes(dtype: DType | None, sizes: tuple[int | None, ...] | None) -> in
 
 @dataclass(frozen=True, eq=False)
 class PlacementGraph:
-    """A graph as flat arrays; `gpuplace.placer.graph_builder` makes it."""
+    """A graph as flat arrays, built by `gpuplace.placer.graph_builder`."""
 
     names: tuple[str, ...]
     """Node names, in the order of the source graph."""
@@ -132,7 +131,7 @@ class PlacementGraph:
     class_node: np.ndarray
     """[class entries] int32: node of each `_class` entry; ascending."""
     class_group: np.ndarray
-    """[class entries] int32: its group, an index into `groups`; a node's entries in the order of the attribute."""
+    """[class entries] int32: its group, an index into `groups`; a node's entries keep the order of the attribute."""
     src: np.ndarray
     """[edges] int32: producing node."""
     src_output: np.ndarray
@@ -144,32 +143,34 @@ class PlacementGraph:
     functions: Mapping[str, Any] = field(default_factory=dict)
     """Function library: name -> `OpDef` of the functions that a node may name instead of an op."""
     node_attrs: Callable[[int], Mapping[str, Any]] | None = None
-    """All attributes of a node, for error texts and reports; None when the source kept none."""
+    """Returns all attributes of a node, for error messages and reports; None if the source kept none."""
     tensor_info: Callable[[int, int], TensorInfo] | None = None
-    """Type, shape and size of output `(node, output)`; None when the source cannot tell."""
+    """Returns type, shape and size of output `(node, output)`; None if the source has none."""
     source_line: Callable[[int], str | None] | None = None
-    """`file:line` that made a node, where known."""
+    """Returns `file:line` of the statement that created a node, if known."""
     source: Any = None
-    """The object that this was made from."""
+    """The object that this graph was built from."""
     part: str = ""
-    """What of a model this is, in words; `""` for a graph that is all there is."""
+    """A description of the part of a model that this is; `""` for a complete graph."""
     origin: Callable[[int], str | None] | None = None
-    """For a node that was added before placing: what it was made from, in words."""
+    """For a node added before placing: a description of its origin."""
     added: Callable[[int], Added | None] | None = None
-    """For a node that was added before placing: for which; None for the user's own. None where no node was added."""
+    """For a node added before placing: the reason; None for the user's own nodes. None if no node was added."""
     source_rank: Callable[[int], int] | None = None
-    """Where nodes were added: the rank in the user's graph of a node, or of the one that it was added for."""
+    """If nodes were added: the rank in the user's graph of a node, or of the node that it was added for."""
     edge_turn: np.ndarray | None = None
-    """[edges] int64: when each data edge was made, where that is not node by node."""
+    """[edges] int64: when each data edge was created, if not node by node."""
     inspections: Mapping[int, Inspection] = field(default_factory=dict)
-    """For a call that gives back resources: the function that it calls."""
+    """For a call that returns resources: the function that it calls."""
     first_edge: Mapping[int, int] = field(default_factory=dict)
-    """Node -> the edge into it that was made first, where that is not its first input's."""
+    """Node -> the first created edge into it, if it is not the first input's."""
     replaced: frozenset[str] = frozenset()
-    """The nodes that others now stand for, one of them with its name: devices that they were assigned are gone."""
+    """The replaced nodes. One of the replacing nodes has the same name; assigned devices do not carry over."""
     leads_to_sink: np.ndarray | None = None
-    """[nodes] bool: which have an edge to TensorFlow's sink; all that nobody consumes if None. Added nodes have
-    none, and a node that got consumers later keeps its own."""
+    """[nodes] bool: whether the node has an edge to TensorFlow's sink; None if exactly the nodes without consumers have
+    one.
+    Added nodes have none, and a node that got consumers later keeps its own.
+    """
 
     def __len__(self) -> int:
         return len(self.names)
@@ -190,7 +191,7 @@ class PlacementGraph:
 
     @property
     def num_edges(self) -> int:
-        """Data and control edges."""
+        """The number of data and control edges."""
         return len(self.src)
 
     @cached_property
@@ -220,37 +221,37 @@ class PlacementGraph:
 
     @cached_property
     def op_types(self) -> list[str]:
-        """[signatures] op type of each."""
+        """[signatures] the op type of each signature."""
         return [signature.op_type for signature in self.signatures]
 
     def op_type(self, node: int) -> str:
-        """Op type of a node."""
+        """Return the op type of a node."""
         return self.signatures[self.signature[node]].op_type
 
     def of_types(self, chosen: Container[str] | Callable[[str], bool]) -> np.ndarray:
-        """[nodes] bool: whether the op type of each is one of some, or passes a test."""
+        """Return for each node, [nodes] bool, whether its op type is in a container or passes a test."""
         passes = chosen if callable(chosen) else chosen.__contains__
         return np.array([bool(passes(name)) for name in self.op_types] or [False])[self.signature]
 
     def requested_device(self, node: int) -> str:
-        """What the user asked for, as written; "" where nothing was asked."""
+        """Return the device that the user requested for a node, as written; "" for none."""
         return self.devices[self.device[node]]
 
     def in_edges(self, node: int) -> range:
-        """Positions of the edges into a node, data inputs first."""
+        """Return the positions of the edges into a node, data inputs first."""
         return range(int(self.in_start[node]), int(self.in_start[node + 1]))
 
     def out_edges(self, node: int) -> list[int]:
-        """Positions of the edges out of a node."""
+        """Return the positions of the edges out of a node."""
         return self.out_order[self.out_start[node] : self.out_start[node + 1]].tolist()
 
     def colocation(self, node: int) -> tuple[str, ...]:
-        """Names of the `_class` groups of a node, without `loc:@`."""
+        """Return the names of a node's `_class` groups, without `loc:@`."""
         first, last = np.searchsorted(self.class_node, [node, node + 1])
         return tuple(self.groups[group] for group in self.class_group[first:last])
 
     def attrs(self, node: int) -> Mapping[str, Any]:
-        """All attributes of a node as far as the source kept them, else those of its signature."""
+        """Return all attributes of a node if the source kept them, otherwise those of its signature."""
         if self.node_attrs is not None:
             return self.node_attrs(node)
         attrs: dict[str, Any] = dict(self.signatures[self.signature[node]].attrs)
@@ -260,21 +261,21 @@ class PlacementGraph:
         return attrs
 
     def changed(self, **fields: Any) -> PlacementGraph:
-        """A copy with other values in some fields; the order of the nodes stays."""
-        made = replace(self, **fields)
+        """Return a copy with other values in some fields; the order of the nodes stays."""
+        copy = replace(self, **fields)
         if "order" in vars(self):
-            vars(made)["order"] = self.order
-        return made
+            vars(copy)["order"] = self.order
+        return copy
 
     @cached_property
     def order(self) -> np.ndarray:
-        """[nodes]: nodes in the order in which TensorFlow visits them.
+        """[nodes]: the nodes in the order in which TensorFlow visits them.
 
-        A node is ready when all its inputs have been visited; of the ready ones the first in the source graph comes
+        A node is ready when all its inputs have been visited; the ready node that is first in the source graph comes
         next. A `Merge` fed by a `NextIteration` waits only for its control inputs and one data input.
 
         Raises:
-            InvalidArgumentError: the graph has a cycle that is not a loop of that kind.
+            InvalidArgumentError: the graph has a cycle that is not a while loop.
         """
         count = len(self.names)
         if not len(self.src) or bool(np.all(self.src < self.dst)):
@@ -283,7 +284,7 @@ class PlacementGraph:
 
     @cached_property
     def rank(self) -> np.ndarray:
-        """[nodes]: place of each node in `order`."""
+        """[nodes]: index of each node in `order`."""
         rank = np.empty(len(self.names), dtype=np.int64)
         rank[self.order] = np.arange(len(self.names))
         return rank
@@ -322,7 +323,7 @@ class PlacementGraph:
             first = ", ".join(self.names[node] for node in missing[:3])
             raise InvalidArgumentError.of(
                 f"Graph is invalid, contains a cycle with {len(missing)} nodes, including: {first}"
-                if isinstance(self.source, Graph)  # of this process; else as imports say it
+                if isinstance(self.source, Graph)  # built in this process; imports have their own message
                 else f"{len(missing)} nodes in a cycle",
                 facts={"nodes": ", ".join(self.names[node] for node in missing[:20])},
                 hint="only a while loop may have a cycle: an edge from NextIteration to Merge",
@@ -334,7 +335,7 @@ _MAX_OUTPUT = (1 << 31) - 1
 
 
 def split_tensor_name(text: str) -> tuple[str, int]:
-    """Node and output of a tensor's name as GraphDef writes it.
+    """Split a tensor name of a GraphDef into node name and output index.
 
     >>> split_tensor_name("scope/split:2"), split_tensor_name("scope/split")
     (('scope/split', 2), ('scope/split', 0))

@@ -1,7 +1,7 @@
-"""A graph with what the placer knows of it before any machine is.
+"""A graph with everything that the placer computes before the machine is known.
 
-Checks, facts, bindings and the order of decisions do not depend on the machine, so that the same graph is placed again
-quickly with other devices or with soft placement switched; `gpuplace.placer.placing` does that.
+Checks, facts, bindings and the order of decisions do not depend on the machine, so the same graph can be placed again
+quickly with other devices or another soft placement setting; see `gpuplace.placer.placing`.
 
 Source: tensorflow/core/common_runtime/placer.cc and colocation_graph.cc, releases 1.15 and 2.21.
 """
@@ -21,21 +21,21 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.validate import check_graph
 
 _OUTLINES_KEPT = 4
-"""How many outlines a `Placer` remembers: those of soft placement on and off, with and without GPUs."""
+"""Number of outlines that a `Placer` caches: soft placement on and off, with and without GPUs."""
 
 
 class Placer:
-    """A graph with what is known of it before any machine is.
+    """A graph with everything that the placer computes before the machine is known.
 
     Args:
         graph: the nodes and edges.
         catalogue: op definitions and kernels.
-        rules: rule set, `"1.15"` or `"2.21"`.
-        release: whose error sentences to use; `rules` by default.
-        bodies: placers of the functions that calls look into, shared by all graphs of one library.
+        rules: the rule set, `"1.15"` or `"2.21"`.
+        release: the release whose error messages are used; `rules` by default.
+        bodies: placers of inspected functions, shared by all graphs of one library.
 
     Raises:
-        InvalidArgumentError: the graph is not sound: a cycle, a wrong input type, ...
+        InvalidArgumentError: the graph is invalid: a cycle, a wrong input type, ...
         NotFoundError: an op is not registered.
     """
 
@@ -61,40 +61,40 @@ class Placer:
         self._outlines: deque[Outline] = deque(maxlen=_OUTLINES_KEPT)
 
     def facts(self, device_types: tuple[str, ...]) -> tuple[NodeFacts, ...]:
-        """Facts of each signature for a machine with these device types."""
-        found = self._facts.get(device_types)
-        if found is None:
-            found = self._facts[device_types] = tuple(
+        """Return the facts of each signature for a machine with these device types."""
+        facts = self._facts.get(device_types)
+        if facts is None:
+            facts = self._facts[device_types] = tuple(
                 node_facts(signature, self.catalogue, device_types, self.rules, self.graph.functions)
                 for signature in self.graph.signatures
             )
-        return found
+        return facts
 
     def inside(self, call: int) -> Placer:
-        """The placer of the function that a call that gives back resources calls.
+        """Return the placer of the function of a call that returns resources.
 
         Raises:
-            OpError: the function is not sound.
+            OpError: the function is invalid.
         """
         body = self.graph.inspections[call].body()
-        found = self._bodies.get(body)
-        if found is None:
-            found = self._bodies[body] = Placer(
+        placer = self._bodies.get(body)
+        if placer is None:
+            placer = self._bodies[body] = Placer(
                 body, self.catalogue, rules=self.rules, release=self.release, bodies=self._bodies
             )
-        return found
+        return placer
 
     def outline(self, groups: Groups, assigned: Collection[int]) -> Outline:
-        """Which of the groups follows which; remembered, as most machines and settings make the same groups."""
-        for known in self._outlines:
-            if known.fits(groups, assigned):
-                return known
-        made = outline(
+        """Return which group follows which; cached, because most machines and settings lead to the same groups."""
+        for cached in self._outlines:
+            if cached.fits(groups, assigned):
+                return cached
+        computed = outline(
             self.graph,
             self.facts(()),
             groups,
             assigned,
             identity_follows_input=self.rules == "2.21",
         )
-        self._outlines.appendleft(made)
-        return made
+        self._outlines.appendleft(computed)
+        return computed

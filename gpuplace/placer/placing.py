@@ -1,4 +1,4 @@
-"""Places a graph: kernels, bindings, requests and the two passes put together.
+"""Place a graph: combine kernels, bindings, requests and the two passes.
 
 ::
 
@@ -18,8 +18,8 @@
 >>> placed.device_of(0)
 '/job:localhost/replica:0/task:0/device:GPU:0'
 
-What cannot be placed is a record, a *fault*; `gpuplace.why` turns faults into errors, and says why all else is where it
-is.
+A node that cannot be placed is recorded as a *fault*. `gpuplace.why` turns faults into errors and explains all other
+placements.
 
 Source: tensorflow/core/common_runtime/placer.cc and colocation_graph.cc, releases 1.15 and 2.21.
 """
@@ -51,12 +51,12 @@ from gpuplace.placer.validate import attr_error
 
 P = TypeVar("P")
 
-_DEEPEST = 100
-"""Functions that give back resources may call each other so deep."""
+_MAX_DEPTH = 100
+"""Limit of nested calls of functions that return resources."""
 
 
 class PlacingOptions(TypedDict, total=False):
-    """Keyword arguments of `place_nodes` that say how nodes are placed."""
+    """Keyword arguments of `place_nodes` about how nodes are placed."""
 
     soft: bool
     assigned: Mapping[str, str] | None
@@ -73,16 +73,17 @@ def place_nodes(
     keep: bool = False,
     into: Callable[..., P] = Placed,  # type: ignore[assignment]
 ) -> P:
-    """Places a graph on one machine.
+    """Place a graph on one machine.
 
     Args:
-        placer: the graph.
-        device_set: the machine.
+        placer: the graph's placer.
+        device_set: the machine's devices.
         soft: `allow_soft_placement`.
         assigned: node name -> full name of the device that it already has.
-        default_local_device: full name of the device to prefer where a node is free.
-        keep: go on after a fault and keep what can be placed, where TensorFlow stops at the first.
-        into: what to make of the outcome; takes the fields of `Placed` by name.
+        default_local_device: full name of the device to prefer for unconstrained nodes.
+        keep: whether to continue after a fault and keep the nodes that can be placed; TensorFlow stops at the first
+            fault.
+        into: called with the fields of `Placed` by name; its result is returned.
 
     Raises:
         KeyError: `assigned` names a node that is not in the graph.
@@ -92,11 +93,11 @@ def place_nodes(
 
 
 class _Stopped(Exception):
-    """A fault ends the placement, as in TensorFlow."""
+    """Raised when a fault ends the placement, as in TensorFlow."""
 
 
 class _Run:
-    """One placement in the making."""
+    """One placement in progress."""
 
     def __init__(
         self,
@@ -116,13 +117,13 @@ class _Run:
             self.graph.index[name]: device for name, device in assigned.items() if name not in replaced
         }
         self.faults: list[AnyFault] = []
-        self.looked_at: dict[Placer, Inside] = {}
+        self.inspected: dict[Placer, Inside] = {}
         self.stack: tuple[faults.Frame, ...] = ()
         self.groups: Groups | None = None
         self.decisions: Decisions | None = None
         self.single: NodeMembers | None = None
         self.host_causes: tuple[int, ...] = ()
-        types = tuple(kind for kind, _ in device_set.prioritized_types())
+        types = tuple(device_type for device_type, _ in device_set.prioritized_types())
         self.facts = placer.facts(types)
         self._widen(types)
         self.chooser = DeviceChooser(
@@ -133,13 +134,13 @@ class _Run:
         )
 
     def result(self) -> dict[str, Any]:
-        """The fields of the `Placed`."""
+        """Place the graph and return the fields of the `Placed`."""
         with suppress(_Stopped):
             self._place()
         return self.fields()
 
     def fields(self) -> dict[str, Any]:
-        """The fields of the `Placed`, as far as they are known."""
+        """Return the fields of the `Placed`, as far as they are known."""
         return {
             "graph": self.graph,
             "device_set": self.device_set,
@@ -172,11 +173,11 @@ class _Run:
         self._check_decisions(self.groups, self.decisions)
 
     def _form_groups(self) -> dict[int, int]:
-        """Forms the groups; gives node -> device position of the assigned ones."""
+        """Form the groups; return the device positions of the assigned nodes, by node."""
         positions = self._check_nodes()
         requests = tuple(name or ANY for name in self.placer.parsed)
-        given = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
-        self.single = NodeMembers(self.graph, self.facts, requests, given)
+        assigned_names = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
+        self.single = NodeMembers(self.graph, self.facts, requests, assigned_names)
         priority = self.device_set.type_priority
         kinds = self.placer.kinds
         if self.graph is not self.placer.graph:
@@ -195,7 +196,7 @@ class _Run:
         return positions
 
     def _look_inside(self, call: int) -> Inside | None:
-        """What the function of a call that gives back resources says of its neighbours; None where that fails."""
+        """Inspect the function of a call that returns resources; return None if that fails."""
         function = self.graph.inspections[call].function
         stack = (*self.stack, faults.Frame(self.graph.names[call], function))
         try:
@@ -209,32 +210,32 @@ class _Run:
         return None
 
     def _inside(self, call: int, placer: Placer, stack: tuple[faults.Frame, ...]) -> Inside | None:
-        """The same, once per function; `stack` leads to it.
+        """Inspect a function, once per function; `stack` is the chain of calls to it.
 
         Raises:
-            ResourceExhaustedError: too many functions call each other.
+            ResourceExhaustedError: calls are nested too deeply.
         """
         *outer, (name, function) = stack
-        if len(stack) > _DEEPEST:
+        if len(stack) > _MAX_DEPTH:
             raise ResourceExhaustedError.of(
-                f"More than {_DEEPEST} functions call each other for the resources that they give back",
+                f"More than {_MAX_DEPTH} nested function calls return resources",
                 facts={"reached at": f"{name}, which calls {function}"},
             )
-        found = self.looked_at.get(placer)
-        if found is not None and found.functions.isdisjoint(frame.function for frame in outer):
-            return found
+        result = self.inspected.get(placer)
+        if result is not None and result.functions.isdisjoint(frame.function for frame in outer):
+            return result
         run = _Run(placer, self.device_set, self.soft, {}, self.default_local_device, keep=False)
-        run.looked_at, run.stack = self.looked_at, stack
+        run.inspected, run.stack = self.inspected, stack
         try:
             run._form_groups()
         except _Stopped:
             self._fault(InFunction(call, Placed(**run.fields()), run.faults[-1]))
             return None
-        self.looked_at[placer] = run._outside(function)
-        return self.looked_at[placer]
+        self.inspected[placer] = run._outside(function)
+        return self.inspected[placer]
 
     def _outside(self, function: str) -> Inside:
-        """What this function's body, now in groups, says of the neighbours of its calls."""
+        """Return the constraints of this function's body, whose groups are formed, on the neighbours of its calls."""
         groups, graph = self.groups, self.graph
         assert groups is not None
         numbers: dict[int, int] = {}
@@ -242,17 +243,17 @@ class _Run:
         def group_of(node: int) -> int:
             return numbers.setdefault(int(groups.root[node]), len(numbers))
 
-        kinds = [graph.op_type(node) for node in range(len(graph))]
-        arguments = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Arg")
-        results = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Retval")
+        op_types = [graph.op_type(node) for node in range(len(graph))]
+        arguments = tuple(group_of(node) for node, op_type in enumerate(op_types) if op_type == "_Arg")
+        results = tuple(group_of(node) for node, op_type in enumerate(op_types) if op_type == "_Retval")
         members = tuple(groups.constraints(root) for root in numbers)
         deeper = (inside.functions for inside in groups.inside.values())
         return Inside(arguments, results, members, frozenset({function}).union(*deeper))
 
     def _widen(self, types: tuple[str, ...]) -> None:
-        """Lets nodes without any kernel here run elsewhere, if that is what they ask for.
+        """Allow nodes without any kernel in this process to run in another task, if they request one.
 
-        An op that this process does not know may have kernels in the process of another job, replica or task. Such
+        An op that is unknown in this process may have kernels in the process of another job, replica or task. Such
         nodes get a signature of their own.
         """
         graph, client = self.graph, self.device_set.client_device
@@ -278,9 +279,11 @@ class _Run:
             {(int(graph.signature[n]), int(graph.device[n])) for n in np.flatnonzero(both)}
         ):
             name = self.placer.parsed[device]
-            kinds = types if name is None or name.type is None else (name.type,)
+            device_types = types if name is None or name.type is None else (name.type,)
             signature[both & (graph.signature == number) & (graph.device == device)] = len(facts)
-            facts.append(replace(self.facts[number], supported=tuple((kind, 0) for kind in kinds)))
+            facts.append(
+                replace(self.facts[number], supported=tuple((device_type, 0) for device_type in device_types))
+            )
             signatures.append(signatures[number])
         self.graph = graph.changed(signature=signature, signatures=tuple(signatures))
         self.facts = tuple(facts)
@@ -291,7 +294,7 @@ class _Run:
             raise _Stopped
 
     def _check_nodes(self) -> dict[int, int]:
-        """Faults of single nodes, in graph order; gives node -> device position of the assigned ones."""
+        """Record faults of single nodes, in graph order; return the device positions of the assigned nodes, by node."""
         graph = self.graph
         bad_signature = np.array(
             [not fact.supported or fact.kernel_error is not None for fact in self.facts], dtype=bool
@@ -317,7 +320,7 @@ class _Run:
         return positions
 
     def _is_invalid(self, node: int, fact: NodeFacts) -> bool:
-        """Whether a node without kernel has an attribute that its op does not allow, which 2.x says before all else."""
+        """Return whether a node without a kernel has an invalid attribute, which 2.x reports before all else."""
         op_def = self.placer.catalogue.ops.get(fact.signature.op_type)
         if fact.supported or op_def is None or self.placer.rules != "2.21":
             return False
@@ -340,28 +343,28 @@ class _Run:
             positions[node] = self.chooser.position[device.name]
 
     def _check_decisions(self, groups: Groups, decisions: Decisions) -> None:
-        """Faults of nodes that no device is left for, in the order of the two passes."""
+        """Record faults of nodes for which no device is left, in the order of the two passes."""
         failed = decisions.device == NOWHERE
         clashes = self._clashes(groups, decisions) if self.assigned else {}
         if not failed.any() and not clashes:
             return
-        known = {
+        reported = {
             fault.node for fault in self.faults if isinstance(fault, faults.NoKernel | faults.AmbiguousKernel)
         }
-        turn = np.empty(len(self.graph), dtype=np.int64)
+        order = np.empty(len(self.graph), dtype=np.int64)
         by_edges = self.placer.release in EDGE_ORDERED_RELEASES
-        turn[edge_order(self.graph) if by_edges else decisions.visiting_order(self.graph)] = np.arange(
+        order[edge_order(self.graph) if by_edges else decisions.visiting_order(self.graph)] = np.arange(
             len(self.graph)
         )
-        # The first node of each group that has no device: not the decider if that came with one, and in 1.0 and 1.4,
-        # which visit every node alike, perhaps another one than in the two passes.
+        # The first visited node without a device of each group. It is not the decider if that node was assigned before
+        # placing; 1.0 and 1.4 visit all nodes in one pass, so it may differ from the two-pass order.
         nodes = np.flatnonzero(failed)
-        nodes = nodes[np.argsort(turn[nodes], kind="stable")]
-        found = nodes[np.sort(np.unique(groups.root[nodes], return_index=True)[1])].tolist()
-        for node in sorted([*found, *clashes], key=lambda node: turn[node]):
+        nodes = nodes[np.argsort(order[nodes], kind="stable")]
+        group_heads = nodes[np.sort(np.unique(groups.root[nodes], return_index=True)[1])].tolist()
+        for node in sorted([*group_heads, *clashes], key=lambda node: order[node]):
             if node in clashes:
                 self._fault(clashes[node])
-            elif node not in known:
+            elif node not in reported:
                 decider = int(decisions.decider[groups.root[node]])
                 requested = groups.constraints(node).requested
                 if decider in self.assigned:
@@ -369,7 +372,7 @@ class _Run:
                 self._fault(faults.Unsatisfiable(node, requested))
 
     def _clashes(self, groups: Groups, decisions: Decisions) -> dict[int, faults.AssignmentClash]:
-        """Groups that got another device than the one that some of their nodes came with."""
+        """Return the groups that got another device than one of their nodes was assigned to."""
         clashes = {}
         for root in {int(groups.root[node]) for node in self.assigned}:
             decider = int(decisions.decider[root])
@@ -382,12 +385,12 @@ class _Run:
 
 
 def _address(device: str) -> tuple[str | None, int | None, int | None]:
-    """Job, replica and task of a requested device; of a malformed one what stands before the mistake."""
+    """Return job, replica and task of a requested device; for a malformed one, of the part before the mistake."""
     parts = device.split("/")
     for end in range(len(parts), 0, -1):
         parsed = parse_name("/".join(parts[:end]))
         if parsed is not None:
             job, replica, task = parsed[:3]
-            wrong = parts[end] if end < len(parts) else ""
-            return ("" if wrong.startswith("job:") else job), replica, task
+            rest = parts[end] if end < len(parts) else ""
+            return ("" if rest.startswith("job:") else job), replica, task
     return None, None, None

@@ -1,7 +1,7 @@
-"""Is this a graph at all? What TensorFlow checks when it builds a graph, before any node is placed.
+"""Check that a graph is valid, as TensorFlow does when it builds a graph, before any node is placed.
 
-In order: every op is known and its attributes complete; no cycle; every node has the inputs that its op declares, each
-from an output that exists and of the declared type.
+In order: every op is known and its attributes are complete; there is no cycle; every node has the inputs that its op
+declares, each from an existing output of the declared type.
 
 Source: tensorflow/core/common_runtime/graph_constructor.cc, tensorflow/core/framework/node_def_util.cc,
 releases 1.15 and 2.21.
@@ -31,12 +31,12 @@ _Types = tuple[Sequence[DType], Sequence[DType]]
 
 
 def check_graph(graph: PlacementGraph, catalogue: Catalogue) -> None:
-    """Checks ops, attributes, order and types.
+    """Check ops, attributes, order and types.
 
     Raises:
-        NotFoundError: an op is not registered, or an attribute without default is missing.
+        NotFoundError: an op is not registered, or an attribute without a default is missing.
         InvalidArgumentError: an attribute has a value that the op does not allow, the graph has a cycle, or inputs do
-            not fit.
+            not match.
     """
     op_defs: list[OpDef | None] = []
     for signature in graph.signatures:
@@ -47,7 +47,7 @@ def check_graph(graph: PlacementGraph, catalogue: Catalogue) -> None:
     types: list[_Types] = []
     for number, (signature, op_def) in enumerate(zip(graph.signatures, op_defs, strict=True)):
         node = int(first[number])
-        if node == len(graph):  # of what inlining took out of the graph
+        if node == len(graph):  # the signature of nodes that inlining removed
             types.append(((), ()))
             continue
         error = _signature_error(graph, node, signature, op_def, catalogue)
@@ -55,8 +55,8 @@ def check_graph(graph: PlacementGraph, catalogue: Catalogue) -> None:
             assert op_def is not None
             try:
                 types.append(declared_types(op_def, {**op_def.defaults, **dict(signature.attrs)}))
-            except InvalidArgumentError as found:
-                error = _at_node(InvalidArgumentError, found.message, graph.names[node], op_def)
+            except InvalidArgumentError as type_error:
+                error = _at_node(InvalidArgumentError, type_error.message, graph.names[node], op_def)
         if error is not None:
             problems[number] = error
     if problems:
@@ -66,7 +66,7 @@ def check_graph(graph: PlacementGraph, catalogue: Catalogue) -> None:
 
 
 def _first_nodes(graph: PlacementGraph) -> np.ndarray:
-    """[signatures] the first node of each signature."""
+    """Return the first node of each signature, [signatures]."""
     first = np.full(len(graph.signatures), len(graph), dtype=np.int64)
     np.minimum.at(first, graph.signature, np.arange(len(graph)))
     return first
@@ -84,7 +84,7 @@ def _signature_error(
             return InvalidArgumentError.of(f"{fault}; in OpDef of '{op_def.name}'", facts=facts)
     attrs: Mapping[str, Any] = {**op_def.defaults, **dict(signature.attrs)}
     lengths = {arg.number_attr for arg in (*op_def.inputs, *op_def.outputs)}
-    known: Mapping[str, Any] | None = None
+    all_attrs: Mapping[str, Any] | None = None
     name = graph.names[node]
     for attr in op_def.attrs:
         is_length = attr.type == "int" and attr.name in lengths
@@ -92,8 +92,8 @@ def _signature_error(
             continue
         value, is_given = attrs.get(attr.name), attr.name in attrs
         if value is None:
-            known = graph.attrs(node) if known is None else known
-            value, is_given = known.get(attr.name), is_given or attr.name in known
+            all_attrs = graph.attrs(node) if all_attrs is None else all_attrs
+            value, is_given = all_attrs.get(attr.name), is_given or attr.name in all_attrs
         if not is_given:
             return _at_node(
                 NotFoundError, f"No attr named '{attr.name}' in NodeDef:", name, op_def, attr.name
@@ -107,17 +107,23 @@ def _signature_error(
 
 
 def _at_node(
-    kind: type[InvalidArgumentError | NotFoundError], message: str, node: str, op_def: OpDef, attr: str = ""
+    error_type: type[InvalidArgumentError | NotFoundError],
+    message: str,
+    node: str,
+    op_def: OpDef,
+    attr: str = "",
 ) -> OpError:
-    return kind.of(
+    return error_type.of(
         f"{message}\n\t [[{{{{node {node}}}}}]]",
         facts={"op": str(op_def)},
-        hint=f"give node {node} a sound attribute {attr}" if attr else None,
+        hint=f"set attribute {attr} of node {node} to a valid value" if attr else None,
     )
 
 
 def attr_error(op_def: OpDef, attrs: Mapping[str, Any], name: str) -> OpError | None:
-    """An attribute value that an op does not allow; 2.x looks only where it found no kernel, 1.15 not at all.
+    """Return the error for an attribute value that an op does not allow, if any.
+
+    2.x checks this only for nodes without a kernel, 1.15 not at all.
 
     Args:
         op_def: the node's op.
@@ -130,12 +136,15 @@ def attr_error(op_def: OpDef, attrs: Mapping[str, Any], name: str) -> OpError | 
             continue
         for item in value if isinstance(value, tuple) else (value,):
             if item not in attr.allowed:
-                listed = ", ".join(getattr(one, "short_name", value_text(one)) for one in attr.allowed)
+                listed = ", ".join(
+                    getattr(value_allowed, "short_name", value_text(value_allowed))
+                    for value_allowed in attr.allowed
+                )
                 return InvalidArgumentError.of(
                     f"Value for attr '{attr.name}' of {getattr(item, 'short_name', value_text(item))} is not in the "
                     f"list of allowed values: {listed}\n\t; NodeDef: {{{{node {name}}}}}; Op<name={op_def.name}>",
                     facts={"op": str(op_def)},
-                    hint=f"give {attr.name} one of the allowed values",
+                    hint=f"set {attr.name} to one of the allowed values",
                 )
     return None
 
@@ -153,23 +162,25 @@ def _check_edges(graph: PlacementGraph, types: list[_Types]) -> None:
     data = graph.dst_input != CONTROL
     num_inputs = np.array([len(inputs) for inputs, _ in types], dtype=np.int64)
     num_outputs = np.array([len(outputs) for _, outputs in types], dtype=np.int64)
-    # An input too few passes here as in TensorFlow: it is missed when the kernel is made.
-    given = np.bincount(graph.dst[data], minlength=len(graph)) if len(graph) else np.zeros(0, dtype=np.int64)
-    wrong_count = given > num_inputs[graph.signature]
+    # As in TensorFlow, a missing input is not an error here but when the kernel is created.
+    num_given = (
+        np.bincount(graph.dst[data], minlength=len(graph)) if len(graph) else np.zeros(0, dtype=np.int64)
+    )
+    wrong_count = num_given > num_inputs[graph.signature]
     edges = np.flatnonzero(data)
     src_signature, dst_signature = graph.signature[graph.src[edges]], graph.signature[graph.dst[edges]]
     wrong_output = graph.src_output[edges] >= num_outputs[src_signature]
-    sound = ~wrong_output & ~wrong_count[graph.dst[edges]]
-    wanted = np.zeros(len(edges), dtype=np.int64)
-    passed = np.zeros(len(edges), dtype=np.int64)
-    wanted[sound] = pick(
-        [_enums(inputs) for inputs, _ in types], dst_signature[sound], graph.dst_input[edges[sound]]
+    valid = ~wrong_output & ~wrong_count[graph.dst[edges]]
+    expected_types = np.zeros(len(edges), dtype=np.int64)
+    passed_types = np.zeros(len(edges), dtype=np.int64)
+    expected_types[valid] = pick(
+        [_enums(inputs) for inputs, _ in types], dst_signature[valid], graph.dst_input[edges[valid]]
     )
-    passed[sound] = pick(
-        [_enums(outputs) for _, outputs in types], src_signature[sound], graph.src_output[edges[sound]]
+    passed_types[valid] = pick(
+        [_enums(outputs) for _, outputs in types], src_signature[valid], graph.src_output[edges[valid]]
     )
-    # A reference serves where a value is asked for, not the other way round.
-    wrong_type = (wanted != passed) & (wanted != passed - _REF_ENUM)
+    # A reference can be passed for a value, but not a value for a reference.
+    wrong_type = (expected_types != passed_types) & (expected_types != passed_types - _REF_ENUM)
     suspects = np.concatenate((np.flatnonzero(wrong_count), graph.dst[edges[wrong_output | wrong_type]]))
     if len(suspects):
         node = int(suspects[np.argmin(graph.rank[suspects])])
@@ -204,11 +215,11 @@ def _input_error(graph: PlacementGraph, node: int, types: list[_Types]) -> Inval
         )
     for position, edge in enumerate(edges):
         source, output = int(graph.src[edge]), int(graph.src_output[edge])
-        passed, wanted = types[graph.signature[source]][1][output], declared[position]
-        if passed.as_datatype_enum not in (wanted.as_datatype_enum, wanted.as_datatype_enum + _REF_ENUM):
+        passed, expected = types[graph.signature[source]][1][output], declared[position]
+        if passed.as_datatype_enum not in (expected.as_datatype_enum, expected.as_datatype_enum + _REF_ENUM):
             return InvalidArgumentError.of(
                 f"Input {position} of node {name} was passed {passed.short_name} from {graph.names[source]}:{output} "
-                f"incompatible with expected {wanted.short_name}.",
+                f"incompatible with expected {expected.short_name}.",
                 facts=facts,
             )
     raise AssertionError(f"node {name} has no fault: {value_text(tuple(declared))}")

@@ -467,7 +467,7 @@ def _restore_collection(graph: Graph, meta_graph: Any, key: str, scope: str, mad
         because = error.args[0] if isinstance(error, KeyError) and error.args else error
         raise InvalidArgumentError.of(
             f"Cannot import the collection {key} of a meta graph: {because}",
-            hint="is the file complete? Export the meta graph again, or leave the collection out with "
+            hint="check that the file is complete; export the meta graph again, or leave the collection out with "
             "restore_collections_predicate",
         ) from None
 

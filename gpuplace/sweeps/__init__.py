@@ -1,1 +1,1 @@
-"""Sweeps: many graphs on many machines with many configs, on all cores or on any dask cluster; a row for each case."""
+"""Sweeps: many graphs on many machines with many configs, on all cores or on a dask cluster."""

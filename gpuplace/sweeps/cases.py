@@ -1,4 +1,4 @@
-"""The cases of a sweep: every graph on every machine with every config, as every release, in this order.
+"""Cases of a sweep: each graph on each machine with each config and release, nested in this order.
 
 >>> [machine.name for machine in named_machines(["2x  K80", None])]
 ['2x  K80', '']
@@ -23,60 +23,60 @@ from gpuplace.runtime.session.place import devices_of
 
 
 class NamedMachine(NamedTuple):
-    """A machine of a sweep."""
+    """Machine of a sweep."""
 
     name: str
-    """What the rows call it; ``""`` for the process's."""
+    """Name in the rows; ``""`` for the process's machine."""
     machine: Any
-    """As `gpuplace.place` takes it."""
+    """Machine as in `gpuplace.place`."""
 
 
 class NamedConfig(NamedTuple):
-    """A config of a sweep."""
+    """Config of a sweep."""
 
     name: str
-    """What the rows call it; ``""`` for none."""
+    """Name in the rows; ``""`` for none."""
     config: Any
-    """A ``ConfigProto`` or None."""
+    """``ConfigProto`` or None."""
 
 
 class Setting(NamedTuple):
-    """All but the graph of a case."""
+    """Machine, config and release of a case."""
 
     machine: str
-    """The machine's name."""
+    """Name of the machine."""
     config_name: str
-    """The config's name."""
+    """Name of the config."""
     release: str | None
-    """The TensorFlow to place as; None: the one that wrote the graph."""
+    """TensorFlow release to behave like; None: the one that wrote the graph."""
     devices: DeviceSet | OpError
-    """The machine's devices, or why there are none."""
+    """Devices of the machine, or the error with which they could not be created."""
     config: bytes | None
-    """The ``ConfigProto``, as bytes."""
+    """Serialized ``ConfigProto``."""
 
     @property
     def digest(self) -> bytes:
-        """What tells it from other settings."""
-        about: Any
+        """Digest that identifies the setting."""
+        content: Any
         if isinstance(self.devices, OpError):
-            about = repr(self.devices)
+            content = repr(self.devices)
         else:
             machine = getattr(self.devices.origin, "machine", None)
             hardware: Any = (machine.gpus, str(machine.wiring)) if machine is not None else None
             if machine is not None and machine.tasks:
                 hardware = (*hardware, str(machine))
-            about = (self.devices.devices, sorted(self.devices.type_priority.items()), hardware)
-        return hashlib.sha256(repr((self.release, self.config, about)).encode()).digest()
+            content = (self.devices.devices, sorted(self.devices.type_priority.items()), hardware)
+        return hashlib.sha256(repr((self.release, self.config, content)).encode()).digest()
 
 
 def named_machines(machines: Any) -> list[NamedMachine]:
-    """The machines of a sweep with their names.
+    """Return the machines of a sweep with their names.
 
     Args:
-        machines: one or several of what `gpuplace.place` takes, or names to such; None: the process's.
+        machines: one or several machines as in `gpuplace.place`, or a dict from names to machines; None: the process's.
 
     Raises:
-        TypeError: it is nothing of the kind.
+        TypeError: a machine has the wrong type.
     """
     if isinstance(machines, Mapping):
         named = [NamedMachine(str(name), machine) for name, machine in machines.items()]
@@ -85,12 +85,14 @@ def named_machines(machines: Any) -> list[NamedMachine]:
             machines = [machines]
         if not isinstance(machines, Iterable):
             raise TypeError(
-                f"machines: texts such as '4x K80', Machine objects, or names to such; got {machines!r}"
+                f"machines: texts such as '4x K80', Machine objects, or a dict from names to them; got {machines!r}"
             )
         named = [NamedMachine(_machine_name(machine), machine) for machine in machines]
     for _, machine in named:
         if machine is not None and not isinstance(machine, str | Machine | DeviceSet):
-            raise TypeError(f"a machine is a Machine or its text, such as '4x Tesla K20m'; got {machine!r}")
+            raise TypeError(
+                f"a machine must be a Machine or its text, such as '4x Tesla K20m'; got {machine!r}"
+            )
     return named
 
 
@@ -104,14 +106,14 @@ def _machine_name(machine: Any) -> str:
 
 
 def named_configs(configs: Any) -> list[NamedConfig]:
-    """The configs of a sweep with their names.
+    """Return the configs of a sweep with their names.
 
     Args:
-        configs: a ``ConfigProto``, a dict of its fields, or None; several of them, or names to such.
+        configs: a ``ConfigProto``, a dict of its fields, or None; several of them, or a dict from names to them.
 
     Raises:
-        TypeError: it is nothing of the kind.
-        ValueError: a dict names what is no field, or has a value of another type.
+        TypeError: a config has the wrong type.
+        ValueError: a dict contains a name that is not a field, or a value of the wrong type.
     """
     if isinstance(configs, Mapping) and not set(configs) <= set(ConfigProto.DESCRIPTOR.fields_by_name):
         return [NamedConfig(str(name), _config(config)) for name, config in configs.items()]
@@ -119,46 +121,48 @@ def named_configs(configs: Any) -> list[NamedConfig]:
         configs = [configs]
     if isinstance(configs, str) or not isinstance(configs, Iterable):
         raise TypeError(f"configs: ConfigProto messages, dicts of their fields, or None; got {configs!r}")
-    made = map(_config, configs)
+    messages = map(_config, configs)
     return [
         NamedConfig(
             "" if config is None else text_format.MessageToString(config, as_one_line=True).strip(), config
         )
-        for config in made
+        for config in messages
     ]
 
 
-def _config(given: Any) -> Any:
-    if given is None or isinstance(given, ConfigProto):
-        return given
-    if isinstance(given, Mapping):
+def _config(value: Any) -> Any:
+    if value is None or isinstance(value, ConfigProto):
+        return value
+    if isinstance(value, Mapping):
         try:
-            return ConfigProto(**given)
+            return ConfigProto(**value)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{dict(given)!r} does not make a ConfigProto: {error}") from None
-    if getattr(getattr(given, "DESCRIPTOR", None), "name", "") == "ConfigProto":  # TensorFlow's own class
-        return ConfigProto.FromString(given.SerializeToString())
-    raise TypeError(f"a config is a ConfigProto, a dict of its fields, or None; got {given!r}")
+            raise ValueError(f"{dict(value)!r} does not make a ConfigProto: {error}") from None
+    if getattr(getattr(value, "DESCRIPTOR", None), "name", "") == "ConfigProto":  # TensorFlow's own class
+        return ConfigProto.FromString(value.SerializeToString())
+    raise TypeError(f"a config is a ConfigProto, a dict of its fields, or None; got {value!r}")
 
 
 def settings(machines: Any, configs: Any, names: Any, visible_devices: Any = None) -> list[Setting]:
-    """What every graph of a sweep is placed with, all releases of one config of one machine after another.
+    """Return the settings with which each graph of a sweep is placed, nested by machine, config and release.
 
     Args:
-        machines, configs: as of `gpuplace.sweep`.
+        machines, configs: as in `gpuplace.sweep`.
         names: releases, one or several; None: the process's, otherwise the one that wrote each graph.
-        visible_devices: as of `gpuplace.place`.
+        visible_devices: as in `gpuplace.place`.
 
     Raises:
-        TypeError, ValueError: one of them is nothing of the kind.
+        TypeError, ValueError: an argument has the wrong type or value.
     """
-    found = []
-    given = [names] if names is None or isinstance(names, str) else names
-    wanted = [None if name is None and not releases.is_chosen() else releases.resolve(name) for name in given]
-    known = named_configs(configs)
+    rows = []
+    given_names = [names] if names is None or isinstance(names, str) else names
+    resolved = [
+        None if name is None and not releases.is_chosen() else releases.resolve(name) for name in given_names
+    ]
+    all_configs = named_configs(configs)
     for name, machine in named_machines(machines):
-        for config_name, config in known:
-            for release in wanted:
+        for config_name, config in all_configs:
+            for release in resolved:
                 devices: DeviceSet | OpError
                 try:
                     devices = devices_of(machine, config, visible_devices, release)
@@ -166,15 +170,15 @@ def settings(machines: Any, configs: Any, names: Any, visible_devices: Any = Non
                     devices = error
                 shown = name or (_machine_name(devices) if isinstance(devices, DeviceSet) else "")
                 data = None if config is None else config.SerializeToString(deterministic=True)
-                found.append(Setting(shown, config_name, release, devices, data))
-    return found
+                rows.append(Setting(shown, config_name, release, devices, data))
+    return rows
 
 
-def key_of(question: str, graph: bytes, setting: bytes) -> str:
-    """What a case is found by in a saved sweep: its graph, its setting and what is asked, all by content.
+def key_of(query: str, graph: bytes, setting: bytes) -> str:
+    """Return the key of a case in a saved sweep, computed from the contents of graph, setting and query.
 
     Args:
-        question: what is asked, with its options.
+        query: the query with its options.
         graph, setting: digests.
     """
-    return hashlib.sha256(question.encode() + graph + setting).hexdigest()[:32]
+    return hashlib.sha256(query.encode() + graph + setting).hexdigest()[:32]

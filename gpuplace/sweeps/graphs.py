@@ -1,7 +1,7 @@
-"""The graphs of a sweep: what each is called, and the bytes in which it travels to a worker.
+"""Graphs of a sweep: their names, and their serialized form for workers.
 
-Files are read where the sweep is asked for, when their turn comes, and parsed where they are placed, so that a worker
-needs neither the file nor the program that built the graph.
+Files are read in the sweep's process, when they are needed, and parsed on the worker, so that a worker needs neither
+the file nor the program that built the graph.
 
 >>> from gpuplace.graph.graph import Graph
 >>> [graph.name for graph in named_graphs({"empty": Graph(), "lost": "lost.pb"})]
@@ -28,100 +28,102 @@ _TRAIN_OP = "train_op"
 
 
 class SentGraph(NamedTuple):
-    """A graph as it travels."""
+    """Serialized graph."""
 
     data: bytes
-    """The file's content, or a message."""
+    """Content of the file, or a message."""
     kind: str
-    """The message that it is; ``""`` for a file."""
+    """Type of the message; ``""`` for a file."""
     file: tuple[str, str, str] = ("", "", "")
-    """Of a file: its name in small letters, its path, and what the user called it."""
+    """For a file: its name in lower case, its path, and the path given by the user."""
     part: tuple[tuple[str, Any], ...] = ()
-    """What of the model is placed, as keyword arguments of `gpuplace.place`."""
+    """Part of the model to place, as keyword arguments of `gpuplace.place`."""
     trains: str = ""
-    """The operation in the collection ``train_op``, which a message does not keep."""
+    """Name of the operation in the collection ``train_op``, which a message does not contain."""
 
     @property
     def digest(self) -> bytes:
-        """What tells it from other graphs."""
-        about = repr((self.kind, self.file[0] if not self.kind else "", self.part, self.trains)).encode()
-        return hashlib.sha256(about + b"\0" + self.data).digest()
+        """Digest that identifies the graph."""
+        header = repr((self.kind, self.file[0] if not self.kind else "", self.part, self.trains)).encode()
+        return hashlib.sha256(header + b"\0" + self.data).digest()
 
     def model(self) -> Model:
-        """The model.
+        """Return the model.
 
         Raises:
-            OpError: the content is no graph.
+            OpError: the content is not a graph.
         """
         if self.kind:
             return open_model(getattr(messages, self.kind).FromString(self.data))
-        names, path, given = self.file
-        return model_of_file(self.data, names, Path(path), given)
+        names, path, given_path = self.file
+        return model_of_file(self.data, names, Path(path), given_path)
 
 
 class NamedGraph(NamedTuple):
-    """A graph of a sweep."""
+    """Graph of a sweep."""
 
     name: str
-    """What the rows call it."""
-    given: str | SentGraph
-    """A path, or the graph."""
+    """Name in the rows."""
+    source: str | SentGraph
+    """Path, or serialized graph."""
 
     def sent(self) -> SentGraph:
-        """It as it travels; a file is read now.
+        """Return the serialized graph; a file is read now.
 
         Raises:
             OpError: the file cannot be read.
         """
-        if isinstance(self.given, SentGraph):
-            return self.given
-        data, names, path = read_file(Path(self.given))
-        return SentGraph(data, "", (names, str(path), self.given))
+        if isinstance(self.source, SentGraph):
+            return self.source
+        data, names, path = read_file(Path(self.source))
+        return SentGraph(data, "", (names, str(path), self.source))
 
 
 def named_graphs(graphs: Any) -> list[NamedGraph]:
-    """The graphs of a sweep with their names.
+    """Return the graphs of a sweep with their names.
 
     Args:
-        graphs: one or several of what `gpuplace.place` takes, or glob patterns of paths; or names to such.
+        graphs: one or several graphs as in `gpuplace.place`, or glob patterns of paths; or a dict from names to graphs.
 
     Raises:
         NotFoundError: no file matches a pattern.
-        TypeError: it is nothing of the kind.
-        DataLossError: a message of somebody else's class cannot be copied.
+        TypeError: a graph has the wrong type.
+        DataLossError: a message of another message class cannot be copied.
     """
     if isinstance(graphs, Mapping):
-        return [NamedGraph(str(name), _given(graph)) for name, graph in graphs.items()]
-    if _is_one(graphs):
+        return [NamedGraph(str(name), _source_of(graph)) for name, graph in graphs.items()]
+    if _is_single(graphs):
         graphs = [graphs]
     if not isinstance(graphs, Iterable):
-        raise TypeError(f"graphs: a graph, a path or glob pattern, several, or names to such; got {graphs!r}")
-    found: list[NamedGraph] = []
+        raise TypeError(
+            f"graphs: a graph, a path or glob pattern, several of them, or a dict from names to them; got {graphs!r}"
+        )
+    named: list[NamedGraph] = []
     for graph in graphs:
         if isinstance(graph, str | os.PathLike):
-            found += [NamedGraph(path, path) for path in _paths(os.fspath(graph))]
+            named += [NamedGraph(path, path) for path in _paths(os.fspath(graph))]
         else:
-            found.append(NamedGraph(f"graph {len(found)}", _given(graph)))
-    return found
+            named.append(NamedGraph(f"graph {len(named)}", _source_of(graph)))
+    return named
 
 
-def _is_one(graphs: Any) -> bool:
+def _is_single(graphs: Any) -> bool:
     kinds = (str, os.PathLike, bytes, bytearray, memoryview, Graph, PlacementGraph, Model, messages.Message)
     return isinstance(graphs, kinds) or isinstance(getattr(graphs, "graph", None), Graph | PlacementGraph)
 
 
 def _paths(pattern: str) -> Iterator[str]:
-    """The path itself, or those that it matches, sorted."""
+    """Yield the path itself, or the paths that the pattern matches, sorted."""
     if os.path.exists(pattern) or not glob.has_magic(pattern):
         yield pattern
         return
-    found = sorted(glob.glob(pattern, recursive=True))
-    if not found:
+    matches = sorted(glob.glob(pattern, recursive=True))
+    if not matches:
         raise NotFoundError.of(f"No file matches {pattern}", hint="a pattern such as models/**/*.pb")
-    yield from found
+    yield from matches
 
 
-def _given(graph: Any) -> str | SentGraph:
+def _source_of(graph: Any) -> str | SentGraph:
     if isinstance(graph, str | os.PathLike):
         return os.fspath(graph)
     inner = getattr(graph, "graph", None)

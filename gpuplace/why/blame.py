@@ -1,16 +1,16 @@
-"""Why nodes are not on a GPU: their verdicts, ranked by how many nodes and bytes each keeps away.
+"""Why nodes are not on a GPU: their verdicts, ranked by how many nodes and bytes each cause keeps away.
 
-Nodes whose verdicts name the same rule and the same fact are one row, also if the devices that they ask for differ by a
-number alone, as those of towers do; nodes that only follow others are a row beside the one that they lead to::
+Nodes whose verdicts name the same rule and the same fact share a row, even if their requested devices differ only by a
+number, as those of towers do. Nodes that only follow others have a row next to the one they follow::
 
     x (Const int32) ──follows──> p (Pow int32) <──colocated── n (Neg float)
 
     2 nodes  kernel: no GPU kernel for Pow with T=int32
-             Neg, Pow of float, int32; e.g. p; 1 shares a device with such a node; 1 node more only follows
+             Neg, Pow of float, int32; e.g. p; 1 is colocated with such a node; 1 more node follows
     1 node   generator: follows its consumers (kernel: no GPU kernel for Pow with T=int32)
 
-Strings, summaries, savers and other ops that no release of TensorFlow has a kernel for on the device type are harmless:
-nothing can be done about them, and nothing has to be. They are rows of their own, after all others.
+Strings, summaries, savers and other ops for which no TensorFlow release has a kernel on the device type are harmless:
+nothing can be done about them, and nothing needs to be. Their rows come last.
 
 Work is done once per signature, request and group constraint, and spread over the nodes by array indexing.
 """
@@ -38,7 +38,7 @@ from gpuplace.why.verdict import lacking_types, verdicts_of
 _SHOWN_TYPES = 8
 _SHOWN_DEVICES = 4
 _MAX_OUTPUTS = 1 << 16
-"""Outputs whose sizes are asked for in a graph of no nodes; each node and edge allows one more."""
+"""Limit of outputs whose sizes are computed, in a graph without nodes; each node and edge allows one more."""
 
 _FOLLOWED = {
     Rule.GENERATOR: "follows its consumers",
@@ -52,45 +52,45 @@ _OF_REQUEST = (
     Rule.SOFT_PLACEMENT,
     Rule.SOFT_RESOURCE,
 )
-"""Rules that are about what the culprit asks for."""
+"""Rules about the culprit's request."""
 _OF_OP = (Rule.KERNEL, Rule.KERNEL_PRIORITY, Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE, Rule.HOST_DATA)
-"""Rules that are about the culprit's op and its types."""
+"""Rules about the culprit's op type and dtypes."""
 
 
 @dataclass(frozen=True)
 class BlameRow:
-    """One cause and what it keeps away."""
+    """One cause and the nodes that it keeps away."""
 
     rule: Rule
-    """The rule that settles it."""
+    """The rule that determined the nodes' devices."""
     cause: str
-    """In words: `no GPU kernel for Pow with T=int32`."""
+    """The cause as a phrase: `no GPU kernel for Pow with T=int32`."""
     op_types: tuple[str, ...]
-    """Op types of the nodes, the most frequent first."""
+    """Op types of the nodes, most frequent first."""
     dtypes: tuple[str, ...]
-    """Types that their signatures name, by name."""
+    """Dtypes in the nodes' signatures, sorted by name."""
     decided_by: str
     """The culprit of the verdict on `example`."""
     nodes: int
-    """How many nodes it keeps away: `itself` and `bound`."""
+    """Number of nodes that the cause keeps away: `itself` plus `bound`."""
     itself: int
-    """Nodes that the rule applies to themselves."""
+    """Number of nodes to which the rule itself applies."""
     bound: int
-    """Nodes that have to share a device with such a node."""
+    """Number of nodes that must share a device with such a node."""
     followers: int
-    """Further nodes that follow those of this row, in rows of their own."""
+    """Number of further nodes, in rows of their own, that follow the nodes of this row."""
     nbytes: int
-    """Bytes of the nodes' outputs, as far as known."""
+    """Total size of the nodes' outputs in bytes, as far as known."""
     unsized: int
-    """Nodes with an output of unknown size."""
+    """Number of nodes with an output of unknown size."""
     example: str
-    """A node that is kept away: the first in the graph."""
+    """The first of the nodes, in graph order."""
     remedy: str
-    """What would have to change."""
+    """The change that would move the nodes."""
     devices: tuple[str, ...] = ()
-    """What the program asks for if the cause is a request, as written; if there are several, they differ by numbers."""
+    """The requested devices as written, if the cause is a request; several of them differ only by numbers."""
     harmless: str = ""
-    """What the nodes are if they can never run on the device type: ``"summaries"``; ``""`` for all others."""
+    """A plural noun for nodes that can never run on the device type: ``"summaries"``; ``""`` for other nodes."""
 
     @with_safe_text
     def __repr__(self) -> str:
@@ -100,10 +100,10 @@ class BlameRow:
         return "\n".join(self.lines())
 
     def lines(self, width: int = 0) -> list[str]:
-        """The row as four lines of text.
+        """Return the row as four lines of text.
 
         Args:
-            width: of the number of nodes, in characters.
+            width: the width of the node count's column, in characters.
         """
         number = _counted(self.nodes)
         indent = " " * (max(width, len(number)) + 2)
@@ -117,17 +117,17 @@ class BlameRow:
 
 @dataclass(frozen=True)
 class Blame:
-    """The causes for everything that is not on a device type."""
+    """The causes for every node that is not on a device of one type."""
 
     device_type: str
     total: int
-    """Nodes of the graph."""
+    """Number of nodes in the graph."""
     rows: tuple[BlameRow, ...]
-    """The cause of most nodes first, those that follow included; of equal ones that of most bytes; then `harmless`."""
+    """Causes by number of nodes (including followers), then by bytes, both descending; `harmless` rows last."""
 
     @property
     def nodes(self) -> int:
-        """How many nodes are not on the device type."""
+        """The number of nodes that are not on the device type."""
         return sum(row.nodes for row in self.rows)
 
     @property
@@ -137,12 +137,12 @@ class Blame:
 
     @property
     def harmless(self) -> tuple[BlameRow, ...]:
-        """The rows of nodes that can never be on the device type, a row for each sort of them."""
+        """The rows of nodes that can never be on the device type, one for each group of op types."""
         return tuple(row for row in self.rows if row.harmless)
 
     @property
     def harmless_text(self) -> str:
-        """The harmless nodes in a line; ``""`` if there are none."""
+        """One line about the harmless nodes; ``""`` if there are none."""
         return harmless_text([(row.harmless, row.nodes) for row in self.harmless], self.device_type)
 
     def __len__(self) -> int:
@@ -171,7 +171,7 @@ class Blame:
         return "\n".join(lines)
 
     def frame(self) -> DataFrame:
-        """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.explanation_frames.blame_frame``."""
+        """Return a ``DataFrame`` with one row per cause; see ``explanation_frames.blame_frame``."""
         blame_frame = above("gpuplace.jupyter.frames.explanation_frames", "blame_frame")
 
         return blame_frame(self)
@@ -180,7 +180,7 @@ class Blame:
 
 
 def _listed(devices: Sequence[str]) -> str:
-    """Devices in quotes, with "or" before the last."""
+    """Join devices in quotes, with "or" before the last."""
     shown = [f"'{device}'" for device in devices[:_SHOWN_DEVICES]]
     if len(devices) > _SHOWN_DEVICES:
         shown.append(f"{len(devices) - _SHOWN_DEVICES} more")
@@ -206,26 +206,28 @@ def _size(row: BlameRow) -> str:
 def _shares(row: BlameRow) -> str:
     parts = []
     if row.bound:
-        parts.append(f"{row.bound:,} share a device with such a node, the first {row.decided_by}")
+        are = "is" if row.bound == 1 else "are"
+        parts.append(f"{row.bound:,} {are} colocated with such a node (first: {row.decided_by})")
     if row.followers:
-        parts.append(f"{_counted(row.followers)} more only follow")
+        nodes, follow = ("node", "follows") if row.followers == 1 else ("nodes", "follow")
+        parts.append(f"{row.followers:,} more {nodes} {follow}")
     return f"; {'; '.join(parts)}" if parts else ""
 
 
 def _rank(row: BlameRow) -> tuple[bool, int, int, str, str]:
-    """Where a row stands; harmless rows as in `harmless_counts`."""
+    """Return the sort key of a row; harmless rows are ordered as in `harmless_counts`."""
     if row.harmless:
         return True, -row.nodes, 0, "", row.harmless
     return False, -row.nodes - row.followers, -row.nbytes, row.rule.value, row.cause
 
 
 def blame(placement: Placed, device_type: str = "GPU") -> Blame:
-    """The causes for every node that is not on a device of `device_type`, ranked."""
+    """Rank the causes for every node that is not on a device of `device_type`."""
     return _Blamer(placement, device_type).blame()
 
 
 class _Blamer:
-    """Groups verdicts: arrays over nodes, `[nodes]` where nothing else is said."""
+    """Groups verdicts. Arrays are over nodes, `[nodes]`, unless stated otherwise."""
 
     def __init__(self, placement: Placed, kind: str) -> None:
         self.placement, self.graph, self.kind = placement, placement.graph, kind
@@ -238,17 +240,18 @@ class _Blamer:
         self.sorts, self.harmless = harmless_nodes(placement, kind)
 
     def blame(self) -> Blame:
+        """Group the verdicts of all nodes that are not on the device type."""
         count, away = len(self.graph), self.away
         if not len(away):
             return Blame(self.kind, count, ())
         _, first, row = np.unique(self._fact()[away], return_index=True, return_inverse=True)
         harmless = self.harmless[away]
         nodes = np.bincount(row)
-        itself = np.bincount(row[self._is_itself()[away] | (harmless >= 0)], minlength=len(first))
+        own_counts = np.bincount(row[self._is_itself()[away] | (harmless >= 0)], minlength=len(first))
         row_of_node = np.full(count, -1, dtype=np.int64)
         row_of_node[away] = row
-        followed = row_of_node[self._ends[away[self.follows[away] & (harmless < 0)]]]
-        followers = np.bincount(followed[followed >= 0], minlength=len(first))
+        followed_rows = row_of_node[self._ends[away[self.follows[away] & (harmless < 0)]]]
+        followers = np.bincount(followed_rows[followed_rows >= 0], minlength=len(first))
         nbytes, unsized = self._sizes(row, len(first))
         involved = self._involved(row, len(first))
         devices = self._devices(row, len(first))
@@ -269,8 +272,8 @@ class _Blamer:
                     dtypes=dtypes,
                     decided_by=self.graph.names[culprit],
                     nodes=int(nodes[number]),
-                    itself=int(itself[number]),
-                    bound=int(nodes[number] - itself[number]),
+                    itself=int(own_counts[number]),
+                    bound=int(nodes[number] - own_counts[number]),
                     followers=int(followers[number]),
                     nbytes=nbytes[number],
                     unsized=unsized[number],
@@ -286,7 +289,7 @@ class _Blamer:
         return Blame(self.kind, count, tuple(rows))
 
     def _fact(self) -> np.ndarray:
-        """A number that two nodes share whose verdicts name the same rule and the same fact, or that are harmless."""
+        """Return a number shared by nodes whose verdicts name the same rule and fact, or that are harmless alike."""
         rule, culprit, graph = self.verdicts.rule, self.verdicts.culprit, self.graph
         of_op = np.isin(rule, [RULES.index(each) for each in _OF_OP])
         requests = self._requests[graph.device[culprit]]
@@ -299,35 +302,38 @@ class _Blamer:
 
     @cached_property
     def _requests(self) -> np.ndarray:
-        """[distinct requests] a number that two share which differ by task, replica and index, and are as available."""
-        known: dict[tuple[object, ...], int] = {}
-        found = []
+        """[distinct requests] a number shared by requests that differ only in task, replica or index.
+
+        A request that no device of the machine matches is kept apart from one that a device matches.
+        """
+        numbers: dict[tuple[object, ...], int] = {}
+        result = []
         for number, text in enumerate(self.graph.devices):
             name = self.placement.placer.parsed[number]
             key: tuple[object, ...] = (text,)
             if name is not None and name != ANY:
-                is_there = bool(self.placement.device_set.matching(name))
+                is_available = bool(self.placement.device_set.matching(name))
                 has_numbers = tuple(part is not None for part in (name.replica, name.task, name.id))
-                key = name.job, name.type, has_numbers, is_there
-            found.append(known.setdefault(key, len(known)))
-        return np.array(found or [0], dtype=np.int64)
+                key = name.job, name.type, has_numbers, is_available
+            result.append(numbers.setdefault(key, len(numbers)))
+        return np.array(result or [0], dtype=np.int64)
 
     def _devices(self, row: np.ndarray, rows: int) -> list[tuple[str, ...]]:
-        """[rows] the distinct requests that cause each, in the graph's order."""
+        """Return the distinct requests that cause each row, [rows], in graph order."""
         ends = self._ends[self.away]
-        is_asked = self.of_request[ends]
+        is_request = self.of_request[ends]
         width = len(self.graph.devices)
-        cells = (row * width + self.graph.device[self.verdicts.culprit[ends]])[is_asked]
-        found: list[list[str]] = [[] for _ in range(rows)]
+        cells = (row * width + self.graph.device[self.verdicts.culprit[ends]])[is_request]
+        devices: list[list[str]] = [[] for _ in range(rows)]
         cells, first = np.unique(cells, return_index=True)
         for cell in cells[np.argsort(first, kind="stable")].tolist():
             at, request = divmod(cell, width)
             if text := self.graph.devices[request]:
-                found[at].append(text)
-        return [tuple(texts) for texts in found]
+                devices[at].append(text)
+        return [tuple(texts) for texts in devices]
 
     def _is_itself(self) -> np.ndarray:
-        """Whether the rule applies to the node itself, and not to one that it shares a device with."""
+        """Return whether the rule applies to the node itself, rather than to a node that shares its device."""
         nodes = np.arange(len(self.graph))
         partition, decisions = self.placement.partition, self.placement.decisions
         if partition is None or decisions is None:
@@ -336,18 +342,18 @@ class _Blamer:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """The node that each one leads to by following; chains of n take about log n rounds."""
+        """The node at the end of each node's chain of follows; chains of n nodes take about log n rounds."""
         step = np.where(self.follows, self.verdicts.culprit, np.arange(len(self.graph)))
         for _ in range(len(self.graph).bit_length()):
             step = step[step]
         return step
 
     def _cause(self, node: int, devices: Sequence[str]) -> str:
-        """The fact in words, without the nodes' names.
+        """Describe the cause without naming nodes.
 
         Args:
             node: a node of the row.
-            devices: what the program asks for, as of `_devices`.
+            devices: the requested devices, as returned by `_devices`.
         """
         graph, rule = self.graph, self.verdicts.rule_of(node)
         if rule in _FOLLOWED:
@@ -356,54 +362,56 @@ class _Blamer:
                 return _FOLLOWED[rule]
             return f"{_FOLLOWED[rule]} ({self.verdicts.rule_of(end).value}: {self._cause(end, devices)})"
         culprit = int(self.verdicts.culprit[node])
-        asked = graph.requested_device(culprit)
+        request = graph.requested_device(culprit)
         if rule is Rule.KERNEL:
             return kernel_sentence(
                 self.placement, culprit, lacking_types(self.placement, self.placement.constraints(node))
             )
-        if rule is Rule.REQUEST and asked:
+        if rule is Rule.REQUEST and request:
             return f"the program asks for {_listed(devices)}"
         if rule in (Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED):
-            return f"another node of the group asks for {_listed(devices or [asked])}"
+            return f"another node of the group asks for {_listed(devices or [request])}"
         if rule is Rule.FAILED:
-            return f"no device is left: '{asked}' cannot be had" if asked else "no device is left"
+            return f"no device is left: '{request}' is not available" if request else "no device is left"
         text = self.sentences(culprit if self.verdicts.rule_of(culprit) is rule else node)
-        return text.replace(f"'{asked}'", _listed(devices), 1) if len(devices) > 1 else text
+        return text.replace(f"'{request}'", _listed(devices), 1) if len(devices) > 1 else text
 
     def _sizes(self, row: np.ndarray, rows: int) -> tuple[list[int], list[int]]:
-        """[rows] bytes known, exact however many, and how many nodes have an output of unknown size."""
+        """Return for each row the known bytes, as exact integers, and the number of nodes with an unknown size."""
         nbytes, unsized = [0] * rows, [0] * rows
-        tell: Any = above("gpuplace.cost.shapes.graph_shapes", "graph_shapes")(
+        tensor_shape: Any = above("gpuplace.cost.shapes.graph_shapes", "graph_shapes")(
             self.graph, self.placement.placer.catalogue
         ).tensor
         outputs = [len(fact.output_types) for fact in self.placement.facts]
         signature = self.graph.signature[self.away].tolist()
         left = _MAX_OUTPUTS + len(self.graph) + self.graph.num_edges
-        for at, node, kind in zip(row.tolist(), self.away.tolist(), signature, strict=True):
-            asked = min(outputs[kind], left)
-            left -= asked
-            sizes = [tell(node, output).nbytes for output in range(asked)]
-            if asked < outputs[kind]:
+        for row_number, node, signature_number in zip(
+            row.tolist(), self.away.tolist(), signature, strict=True
+        ):
+            count = min(outputs[signature_number], left)
+            left -= count
+            sizes = [tensor_shape(node, output).nbytes for output in range(count)]
+            if count < outputs[signature_number]:
                 sizes.append(None)
-            nbytes[at] += sum(size for size in sizes if size is not None)
-            unsized[at] += None in sizes
+            nbytes[row_number] += sum(size for size in sizes if size is not None)
+            unsized[row_number] += None in sizes
         return nbytes, unsized
 
     def _involved(self, row: np.ndarray, rows: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """[rows] op types, the most frequent first, and names of the types in their signatures."""
+        """Return for each row the op types, most frequent first, and the dtypes in the nodes' signatures."""
         signatures = self.placement.graph.signatures
         width = len(signatures)
         keys, counts = np.unique(row * width + self.graph.signature[self.away], return_counts=True)
         ops: list[dict[str, int]] = [{} for _ in range(rows)]
         types: list[set[str]] = [set() for _ in range(rows)]
         for key, number in zip(keys.tolist(), counts.tolist(), strict=True):
-            at, signature = divmod(key, width)
+            row_number, signature = divmod(key, width)
             op_type = signatures[signature].op_type
-            ops[at][op_type] = ops[at].get(op_type, 0) + number
+            ops[row_number][op_type] = ops[row_number].get(op_type, 0) + number
             for _, value in signatures[signature].attrs:
                 values = value if isinstance(value, tuple) else (value,)
-                types[at].update(item.name for item in values if isinstance(item, DType))
+                types[row_number].update(item.name for item in values if isinstance(item, DType))
         return [
-            (tuple(sorted(found, key=lambda name: (-found[name], name))), tuple(sorted(names)))
-            for found, names in zip(ops, types, strict=True)
+            (tuple(sorted(op_counts, key=lambda name: (-op_counts[name], name))), tuple(sorted(names)))
+            for op_counts, names in zip(ops, types, strict=True)
         ]

@@ -1,6 +1,6 @@
-"""What moves between two placements of one graph: the verdicts on every node that moves, before and after.
+"""The difference of two placements of one graph: every node that moves, with the verdicts before and after.
 
-soft placement (1): soft placement drops the type and index of a request that cannot be met
+soft placement (1): soft placement drops the type and index of a request that cannot be satisfied
   tower_1/out: ...device:GPU:1 -> ...device:GPU:0  (asks for '/gpu:1', which the machine does not have; before: asks
   for '/gpu:1')
 generator (1): a node without data inputs goes where all its consumers are
@@ -28,21 +28,21 @@ _SHOWN = 6
 
 
 class Move(NamedTuple):
-    """A node that has another device in the other placement, with the verdict on it there and here."""
+    """A node that has another device in the second placement, with the verdict on it in both."""
 
     node: str
     before: str
-    """Full name; "" without a device."""
+    """Full device name; "" without a device."""
     after: str
-    """Full name; "" without a device."""
+    """Full device name; "" without a device."""
     cause: Rule
-    """The rule that settled its device after the move."""
+    """The rule that determined its device after the move."""
     decided_by: str
     """The culprit after the move."""
     cause_before: Rule
-    """The rule that settled its device before."""
+    """The rule that determined its device before the move."""
     decided_by_before: str
-    """The culprit before."""
+    """The culprit before the move."""
     note: str = ""
     """Both verdicts in words: `follows m`, `asks for '/gpu:3'; before: GPU comes before CPU`."""
 
@@ -52,21 +52,21 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class PlacementDiff:
-    """The nodes that moved."""
+    """The nodes that move between two placements."""
 
     moves: tuple[Move, ...]
-    """In the order of the first placement's graph."""
+    """The moves, in the order of the first placement's graph."""
     only_before: tuple[str, ...]
-    """Nodes that the other graph does not have."""
+    """Nodes that only the first graph has."""
     only_after: tuple[str, ...]
-    """Nodes that only the other graph has."""
+    """Nodes that only the second graph has."""
     earlier: Placed | None = field(default=None, repr=False, compare=False)
-    """What was compared."""
+    """The first placement."""
     later: Placed | None = field(default=None, repr=False, compare=False)
-    """With what it was compared."""
+    """The second placement."""
 
     def by_cause(self) -> dict[Rule, tuple[Move, ...]]:
-        """The moves by rule, the rule that moved most nodes first."""
+        """Return the moves by rule, the rule with the most moves first."""
         grouped: dict[Rule, list[Move]] = {}
         for move in self.moves:
             grouped.setdefault(move.cause, []).append(move)
@@ -82,12 +82,12 @@ class PlacementDiff:
     @with_safe_text
     def __repr__(self) -> str:
         count = len(self.moves)
-        told = [f"{count:,} node{' moves' if count == 1 else 's move'}"]
-        told += [f"{len(moves):,} by {rule.value}" for rule, moves in self.by_cause().items()]
+        parts = [f"{count:,} node{' moves' if count == 1 else 's move'}"]
+        parts += [f"{len(moves):,} by {rule.value}" for rule, moves in self.by_cause().items()]
         for names, where in ((self.only_before, "before"), (self.only_after, "after")):
             if names:
-                told.append(f"{len(names):,} only {where}")
-        return f"<PlacementDiff: {', '.join(told)}>"
+                parts.append(f"{len(names):,} only {where}")
+        return f"<PlacementDiff: {', '.join(parts)}>"
 
     @with_safe_text
     def __str__(self) -> str:
@@ -102,22 +102,22 @@ class PlacementDiff:
         return "\n".join(lines)
 
     def frame(self) -> DataFrame:
-        """A row a node that moves as a pandas ``DataFrame``; see ``explanation_frames.diff_frame``."""
+        """Return a ``DataFrame`` with one row per moved node; see ``explanation_frames.diff_frame``."""
         diff_frame = above("gpuplace.jupyter.frames.explanation_frames", "diff_frame")
 
         return diff_frame(self)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
-        """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture`` for the options.
+        """Draw the later placement with the moves marked; see ``jupyter.pictures.placement_picture`` for the options.
 
         Raises:
-            ValueError: the difference does not know its placements.
+            ValueError: the difference has no reference to its placements.
         """
         placement_picture = above("gpuplace.jupyter.pictures", "placement_picture")
 
         if self.later is None:
             raise ValueError(
-                "This difference does not say between which placements it is: take placement.diff(other)"
+                "This difference has no placements to draw. Use the result of placement.diff(other)."
             )
         options.setdefault("against", self.earlier)
         return placement_picture(self.later, **options)
@@ -126,7 +126,7 @@ class PlacementDiff:
 
 
 def diff(before: Placed, after: Placed) -> PlacementDiff:
-    """Compares two placements by node name."""
+    """Compare two placements by node name."""
     old, new = before.graph, after.graph
     old_names, new_names = (*before.device_set.names, ""), (*after.device_set.names, "")
     same = old.names == new.names
@@ -154,7 +154,7 @@ def diff(before: Placed, after: Placed) -> PlacementDiff:
 
 
 def _moves(before: Placed, after: Placed, here: np.ndarray, there: np.ndarray) -> tuple[Move, ...]:
-    """Moves of the nodes at some positions ([moves]) of the first graph, and of the second."""
+    """Return the moves of nodes at positions `here` ([moves]) of the first graph and `there` of the second."""
     names = before.graph.names
     first, second = _verdict_columns(before, here), _verdict_columns(after, there)
     rows = zip(
@@ -168,12 +168,12 @@ def _moves(before: Placed, after: Placed, here: np.ndarray, there: np.ndarray) -
         map(_note, first.sentences, second.sentences),
         strict=True,
     )
-    # A named tuple's own constructor runs in Python, for each of what may be a hundred thousand.
+    # A named tuple's own constructor runs in Python: too slow for a hundred thousand moves.
     return tuple(map(tuple.__new__, repeat(Move), track(rows, len(here), "comparing")))
 
 
 class _VerdictColumns(NamedTuple):
-    """Of some nodes of a placement; every list [nodes]."""
+    """Devices and verdicts of some nodes of a placement; every list has the shape [nodes]."""
 
     devices: list[str]
     rules: list[Rule]

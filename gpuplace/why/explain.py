@@ -1,7 +1,7 @@
-"""Why a node is where it is: its verdict, and every rule that acted on it, in order, with the devices left.
+"""Why a node has its device: its verdict, and every rule that acted on it, in order, with the devices left.
 
-Nothing is kept for this while placing. The merges of the node's group are replayed with a listener, and the rest
-follows from the verdict, from the group's constraints and from how the group was decided.
+Placing records none of this. The merges of the node's group are replayed with a listener; the remaining steps follow
+from the verdict, the group's constraints and the way the group was decided.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from gpuplace.why.what_if import anyway, regroup
 
 
 def explain(placement: Placed, node: int) -> Explanation:
-    """The explanation of one node."""
+    """Explain the device of one node."""
     return _Explainer(placement, node).explanation()
 
 
 class _Explainer:
-    """Collects the steps of one node."""
+    """Collects the steps of one node's explanation."""
 
     def __init__(self, placement: Placed, node: int) -> None:
         self.placement = placement
@@ -47,6 +47,7 @@ class _Explainer:
         self.left = tuple(range(len(self.labels)))
 
     def explanation(self) -> Explanation:
+        """Build the explanation."""
         placement, graph, node = self.placement, self.graph, self.node
         device = int(placement.devices[node])
         verdicts = verdicts_of(placement)
@@ -95,23 +96,27 @@ class _Explainer:
 
     def _request_step(self) -> None:
         placement, node = self.placement, self.node
-        given = placement.assigned.get(node)
+        assigned_device = placement.assigned.get(node)
         request = self.graph.requested_device(node)
         assert placement.single is not None
         member = placement.single(node)
-        if given is not None:
-            self._add(Rule.ASSIGNED, self._candidates(member), None, f"came with {given}")
+        if assigned_device is not None:
+            self._add(
+                Rule.ASSIGNED, self._candidates(member), None, f"was assigned to {assigned_device} before"
+            )
         elif request:
             exact = placement.chooser.matching(member.requested, member.supported)
             note = f"asked for '{request}'"
             if placement.placer.parsed[self.graph.device[node]] is None:
-                note = f"'{request}' is no device name: it counts as none"
+                note = f"'{request}' is not a device name and is ignored"
             elif not exact:
                 exists = placement.device_set.matching(member.requested)
                 note += ", which has no kernel for it" if exists else ", which the machine does not have"
-                kind = member.requested.type or ""
-                if kind != kind.upper() and kind.upper() in dict(placement.device_set.prioritized_types()):
-                    note += ": types are in upper case"
+                device_type = member.requested.type or ""
+                if device_type != device_type.upper() and device_type.upper() in dict(
+                    placement.device_set.prioritized_types()
+                ):
+                    note += ": device types are written in upper case"
             self._add(Rule.REQUEST, exact, None, note)
 
     def _merge_steps(self) -> None:
@@ -122,10 +127,13 @@ class _Explainer:
         if len(bindings.nodes_of(component)) == 1:
             return
         assert placement.single is not None
-        regroup(placement, component, placement.single, _MergeListener(self).hear)
+        regroup(placement, component, placement.single, _MergeListener(self).record)
 
     def _broken_chain_step(self) -> None:
-        """1.15 ties a node to the group that it names, not to a node of that name which names another group itself."""
+        """Add a step for a colocation that 1.15 does not follow.
+
+        1.15 ties a node to the group that it names, but not to a node of that name which itself names another group.
+        """
         graph, node = self.graph, self.node
         if self.placement.placer.rules != "1.15":
             return
@@ -137,11 +145,13 @@ class _Explainer:
                 and name not in graph.colocation(named)
                 and graph.colocation(named)
             ):
-                note = f"{self.name} names {name}, which names another node itself: 1.15 does not tie them"
+                note = (
+                    f"{self.name} names {name}, which itself names another node: 1.15 does not colocate them"
+                )
                 self._add(Rule.COLOCATION, self.left, named, note)
 
     def _call_step(self) -> None:
-        """What functions that give back resources ask for inside."""
+        """Add the constraints inside called functions that return resources."""
         placement = self.placement
         for call, member in limits_inside(placement, self.node):
             devices = tuple(
@@ -168,26 +178,29 @@ class _Explainer:
     def _choice_steps(self, decider: int, culprit: int, device: int) -> None:
         placement = self.placement
         member = placement.constraints(self.node)
-        found = placement.chooser.candidates(member)
-        asked, name = name_text(member.requested), name_text(found.name)
-        instead = f"'{name}'" if name else "any device"
-        if found.level != FULL and not found.devices:
+        candidates = placement.chooser.candidates(member)
+        request, substitute = name_text(member.requested), name_text(candidates.name)
+        instead = f"'{substitute}'" if substitute else "any device"
+        if candidates.level != FULL and not candidates.devices:
             self._add(
-                Rule.SOFT_PLACEMENT, (), None, f"no device matches '{name}' either" if name else "no device"
+                Rule.SOFT_PLACEMENT,
+                (),
+                None,
+                f"no device matches '{substitute}' either" if substitute else "no device",
             )
-        elif found.level == SOFT:
-            note = f"instead of '{asked}': {instead}"
-            self._add(Rule.SOFT_PLACEMENT, found.devices, None, note)
-        elif found.level == SOFT_RESOURCE:
-            note = f"instead of '{asked}': {instead}, though {self._resources()} asked for it"
-            self._add(Rule.SOFT_RESOURCE, found.devices, None, note)
-        elif set(found.devices) != set(self.left):
-            self._add(Rule.GROUP, found.devices, None, "what is left for the whole group")
+        elif candidates.level == SOFT:
+            note = f"instead of '{request}': {instead}"
+            self._add(Rule.SOFT_PLACEMENT, candidates.devices, None, note)
+        elif candidates.level == SOFT_RESOURCE:
+            note = f"instead of '{request}': {instead}, although {self._resources()} asked for it"
+            self._add(Rule.SOFT_RESOURCE, candidates.devices, None, note)
+        elif set(candidates.devices) != set(self.left):
+            self._add(Rule.GROUP, candidates.devices, None, "the devices left for the whole group")
         if device == NOWHERE:
             return
         assert placement.partition is not None and placement.decisions is not None
         if decider != self.node and len(self.left) > 1:
-            note = f"{self.graph.names[decider]} is visited first and gets the device for the group"
+            note = f"{self.graph.names[decider]} is visited first and determines the group's device"
             self._add(Rule.GROUP, self.left, decider, note)
         how = int(placement.decisions.how[self.node])
         if how in RULE_OF_DECISION and len(self.left) > 1:
@@ -196,7 +209,7 @@ class _Explainer:
             self._preference_steps(member, decider, device)
 
     def _resources(self) -> str:
-        """The nodes of the group whose request binds because they make a variable or a handle."""
+        """List the group members whose request is binding because they create a variable or a handle."""
         placement = self.placement
         group = placement.group_of(self.node)
         return listed_nodes(
@@ -239,7 +252,7 @@ class _Explainer:
             self._add(Rule.NAME_ORDER, (device,), None, "the first by name")
 
     def _why_not_following(self, decider: int) -> str:
-        """Why a node that could follow its input or its consumers does not; "" for others."""
+        """Return why a node does not follow its input or consumers although it could; "" for other nodes."""
         placement, graph, names = self.placement, self.graph, self.graph.names
         assert placement.decisions is not None
         late, fact = placement.decisions.outline.is_generator, placement.facts_of(decider)
@@ -247,11 +260,11 @@ class _Explainer:
             return ""
         if late[decider]:
             consumers = self._consumers(decider)
-            where = sorted({int(placement.devices[consumer]) for consumer in consumers})
+            consumer_devices = sorted({int(placement.devices[consumer]) for consumer in consumers})
             waiting = [n for n in consumers if late[n] and graph.rank[n] > graph.rank[decider]]
             if waiting:
                 return f"; its consumer {names[waiting[0]]} has no device yet"
-            if len(where) > 1:
+            if len(consumer_devices) > 1:
                 return f"; its consumers are on several devices: {listed_nodes(self.graph, consumers)}"
             return (
                 f"; it cannot follow its consumers: {listed_nodes(self.graph, consumers)}"
@@ -271,11 +284,13 @@ class _Explainer:
 
     def _refusal(self) -> str | None:
         faults = self.placement.faults
-        return f"TensorFlow places no node: {fault_sentence(self.placement, faults[0])}" if faults else None
+        return (
+            f"TensorFlow rejects the graph: {fault_sentence(self.placement, faults[0])}" if faults else None
+        )
 
 
 class _MergeListener:
-    """Turns the merges that touch one node's group into steps."""
+    """Turns merges that involve one node's group into steps of its explanation."""
 
     def __init__(self, explainer: _Explainer) -> None:
         self.explainer = explainer
@@ -286,8 +301,8 @@ class _MergeListener:
     def _part(self, node: int) -> set[int]:
         return self.parts.setdefault(node, {node})
 
-    def hear(self, merge: Merge) -> None:
-        """Called after each attempt to merge."""
+    def record(self, merge: Merge) -> None:
+        """Record one attempt to merge two groups."""
         first, second = self._part(merge.first), self._part(merge.second)
         node, self.consumers = self.explainer.node, second
         if node in first:
@@ -300,13 +315,13 @@ class _MergeListener:
             self.parts.update(dict.fromkeys(smaller, larger))
 
     def _step(self, merge: Merge, mine: Member, theirs: Member, other: int, part: set[int]) -> None:
-        """A step for one merge.
+        """Add a step for one merge.
 
         Args:
             merge: the attempt.
-            mine: constraints of the explained node's group before.
-            theirs: constraints of the other group before.
-            other: the end of the binding in the other group.
+            mine: the constraints of the explained node's group before the merge.
+            theirs: the constraints of the other group before the merge.
+            other: the end of the binding that is in the other group.
             part: the nodes of the other group.
         """
         explainer, placement = self.explainer, self.placement
@@ -335,10 +350,13 @@ class _MergeListener:
                 f"'{name_text(mine.requested)}' and '{name_text(theirs.requested)}' differ, "
                 + (f"'{kept}' is left" if kept else "no request is left")
             )
+        # A merge that leaves the devices as they were is not a step, unless it changed a request.
         changed = replace(merge.after, supported=()) != replace(mine, supported=())
         if set(after) == set(explainer.left) and not (changed and reasons):
             return
-        lacking = sorted(kind for kind, _ in mine.supported if kind not in dict(merge.after.supported))
+        lacking = sorted(
+            device_type for device_type, _ in mine.supported if device_type not in dict(merge.after.supported)
+        )
         asks = merge.after.requested != mine.requested and rule is RULE_OF_BINDING[merge.binding]
         reasons += self._reasons(part, other, theirs, lacking, asks=asks)
         note = f"{text}: {', '.join(reasons)}" if reasons else text
@@ -347,7 +365,7 @@ class _MergeListener:
     def _reasons(
         self, part: set[int], other: int, theirs: Member, lacking: list[str], *, asks: bool
     ) -> list[str]:
-        """What the nodes of the other group bring: missing kernels, and requests."""
+        """Describe what the other group's nodes contribute: missing kernels and requests."""
         placement, names = self.placement, self.placement.graph.names
         culprits = [n for n in sorted(part) if set(lacking) - dict(placement.facts_of(n).supported).keys()]
         lacks = f"has no {' or '.join(lacking)} kernel"
@@ -358,22 +376,24 @@ class _MergeListener:
             request = placement.assigned.get(node) or placement.graph.requested_device(node)
             if lacking and node == subject:
                 return [f"{names[node]} {lacks} and asks for '{request}'"]
-            wish = [f"{names[node]} asks for '{request}'"]
+            request_texts = [f"{names[node]} asks for '{request}'"]
         else:
             listed = " and ".join(names[n] for n in askers[:2]) or names[other]
             more = f" and {len(askers) - 2} more" if len(askers) > 2 else ""
-            wish = [f"{listed}{more} together ask for '{name_text(theirs.requested)}'"] if asks else []
-        return [*([f"{names[subject]} {lacks}"] if lacking else []), *wish]
+            request_texts = (
+                [f"{listed}{more} together ask for '{name_text(theirs.requested)}'"] if asks else []
+            )
+        return [*([f"{names[subject]} {lacks}"] if lacking else []), *request_texts]
 
     def _askers(self, nodes: set[int], requested: ParsedName) -> list[int]:
-        """The nodes whose own request is part of what their group asks for."""
+        """Return the nodes whose own request is part of their group's request."""
         single = self.placement.single
         assert single is not None
         own = {node: single(node).requested for node in sorted(nodes)}
         return [node for node, name in own.items() if name != ANY and name.is_compatible(requested)]
 
     def _reason(self, merge: Merge) -> str:
-        """Why a merge was given up, in short."""
+        """Return in short why a merge was given up."""
         reason = (merge.conflict or "").removeprefix("because ").rstrip(".")
         before = (merge.before_first, merge.before_second)
         if reason.startswith("no device type"):

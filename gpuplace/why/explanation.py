@@ -1,7 +1,7 @@
-"""The record of why a node has its device, and its text.
+"""The explanation of a node's device, and its text.
 
 MatMul_1 (MatMul) -> /job:localhost/replica:0/task:0/device:GPU:0
-  requested by  nobody, made at train.py:14
+  requested by  nobody, created at train.py:14
   settled by    type priority: GPU comes before CPU
   steps         kernel         CPU:0 GPU:0 -> CPU:0 GPU:0  kernels for MatMul with T=float: GPU, CPU
                 type priority  CPU:0 GPU:0 -> GPU:0        GPU comes before CPU
@@ -28,17 +28,17 @@ _SHOWN_TIES = 4
 
 @dataclass(frozen=True)
 class Step:
-    """One rule that acted."""
+    """One rule that acted on a node."""
 
     rule: Rule
     before: tuple[str, ...]
-    """Devices left before it, by local name (`GPU:0`), or full names where the machine has several tasks."""
+    """Devices left before the rule: local names (`GPU:0`), or full names if the machine has several tasks."""
     after: tuple[str, ...]
-    """Devices left after it."""
+    """Devices left after the rule."""
     cause: str | None
-    """The node that made the rule apply, where it is another one."""
+    """The other node that made the rule apply, if there is one."""
     note: str
-    """What happened, in words."""
+    """One sentence about what happened."""
 
     def __str__(self) -> str:
         return f"{self.rule.value}: {_devices_text(self.before)} -> {_devices_text(self.after)}, {self.note}"
@@ -51,40 +51,44 @@ class Explanation:
     node: str
     op_type: str
     device: str
-    """Full name; "" where the node could not be placed."""
+    """Full device name; "" if the node could not be placed."""
     requested: str
-    """Device that the program asked for, as written; "" for none."""
+    """Device that the program requests, as written; "" for none."""
     source: str | None
-    """`file:line` that made the node."""
+    """`file:line` of the statement that created the node."""
     group: tuple[str, ...]
-    """The nodes that share its device by necessity, itself included."""
+    """The nodes that must share its device, including itself."""
     rule: Rule
-    """The rule that settled its device."""
+    """The rule that determined its device."""
     decided_by: str
-    """The culprit: the node that the rule applies to (the one that asks, or lacks the kernel), or that is followed."""
+    """The culprit: the node that the rule applies to (its request, its missing kernel), or the followed node."""
     because: str
-    """The verdict in words: `asks for '/gpu:1'`, `v, tied to it, asks for '/gpu:1'`, `follows m`."""
+    """The verdict as a sentence: `asks for '/gpu:1'`, `v, tied to it, asks for '/gpu:1'`, `follows m`."""
     held_by: str
-    """What would hold it here without that, in words: `v/Assign, tied to it, asks for '/gpu:1'`; "" for nothing."""
+    """What would keep the node here without that cause: `v/Assign, tied to it, asks for '/gpu:1'`; "" if it would be
+    elsewhere.
+    """
     steps: tuple[Step, ...]
     remedies: tuple[Remedy, ...]
-    """For each other device type: what would have to change."""
+    """For each other device type: the change that would move the node there."""
     made_from: str | None = None
-    """For a node that TensorFlow adds before placing: the node and the functions that it comes from."""
+    """For a node that TensorFlow adds before placing: the node and the functions that it is derived from."""
     ties: tuple[str, ...] = ()
-    """The bindings that tie the node to `decided_by`, or to the first visited member of its group where that is the
-    node itself or outside of the group: `reference edge v -> w`, `b is colocated with a`."""
+    """The bindings between the node and `decided_by`: `reference edge v -> w`, `b is colocated with a`.
+
+    If `decided_by` is the node itself or outside the group, the bindings to the first visited member.
+    """
     refused: str | None = None
-    """TensorFlow's error, where it refuses the graph: then `device` is where the node would go without that."""
+    """TensorFlow's error if it rejects the graph; `device` is then where the node would go otherwise."""
 
     @property
     def anyway(self) -> bool:
-        """Whether it would be here without the verdict's cause too: the culprit's request, the missing kernel, ..."""
+        """Whether the node would be here even without the verdict's cause (the request, the missing kernel, ...)."""
         return bool(self.held_by)
 
     @property
     def remedy(self) -> tuple[tuple[str, str], ...]:
-        """`(device type, what would have to change)` for each other device type."""
+        """`(device type, change)` for each other device type."""
         return tuple((remedy.device_type, remedy.text) for remedy in self.remedies)
 
     @with_safe_text
@@ -100,7 +104,7 @@ class Explanation:
         if self.anyway:
             rows.append(("here anyway", self.held_by))
         if self.made_from:
-            rows.append(("made from", self.made_from))
+            rows.append(("derived from", self.made_from))
         if len(self.group) > 1:
             others = [name for name in self.group if name != self.node]
             more = f", and {len(others) - _SHOWN_GROUP} more" if len(others) > _SHOWN_GROUP else ""
@@ -119,7 +123,7 @@ class Explanation:
     def _request_text(self) -> str:
         if self.requested:
             return f"'{self.requested}'{f', {self.source}' if self.source else ''}"
-        return f"nobody{f', made at {self.source}' if self.source else ''}"
+        return f"nobody{f', created at {self.source}' if self.source else ''}"
 
     def _step_lines(self) -> Iterator[str]:
         table = [
@@ -132,7 +136,7 @@ class Explanation:
             yield f"{rule:<{first}}{devices:<{second}}{note}"
 
     def frame(self) -> DataFrame:
-        """A row a rule that acted as a ``DataFrame``; see ``explanation_frame`` in ``gpuplace.jupyter.frames``."""
+        """Return a ``DataFrame`` with one row per step; see ``explanation_frame`` in ``gpuplace.jupyter.frames``."""
         explanation_frame = above("gpuplace.jupyter.frames.explanation_frames", "explanation_frame")
 
         return explanation_frame(self)
@@ -141,10 +145,10 @@ class Explanation:
 
 
 def _devices_text(devices: tuple[str, ...]) -> str:
-    """The devices, some of them where they are many; of full names no more than two, else how many of which type."""
+    """Format devices: all of a few, some of many, and counts by type for more than two full names."""
     if len(devices) > _SHOWN_FULL_NAMES and "/" in devices[0]:
         types = Counter(device.rpartition("device:")[2].partition(":")[0] for device in devices)
-        return ", ".join(f"{count} {kind}" for kind, count in types.items())
+        return ", ".join(f"{count} {device_type}" for device_type, count in types.items())
     if len(devices) > _SHOWN_DEVICES:
         return f"{' '.join(devices[: _SHOWN_DEVICES - 1])} ... ({len(devices)})"
     return " ".join(devices) or "none"

@@ -1,4 +1,4 @@
-"""What a node's kernels allow, in words: on which device types it can run, and which types would have a kernel.
+"""What a node's kernels allow, in words: its possible device types, and dtypes for which a kernel exists.
 
 Source: the catalogue's rows, which are TensorFlow's registrations of releases 1.15 and 2.21.
 """
@@ -18,18 +18,22 @@ _SHOWN_TYPES = 8
 
 
 def kernel_note(placement: Placed, node: int) -> str:
-    """Which device types can run a node: `kernels for Pow with T=int32: CPU; none on GPU`."""
+    """Return the device types that can run a node: `kernels for Pow with T=int32: CPU; none on GPU`."""
     fact = placement.facts_of(node)
     op_type = fact.signature.op_type
     if fact.is_function:
         return f"{op_type} is a function: it runs anywhere"
     if fact.supported and not own_facts(placement, node).supported:
-        return f"{op_type} has no kernel here: it may have one in the task that the node asks for"
-    kinds = [kind for kind, _ in fact.supported]
+        return f"{op_type} has no kernel in this process: it may have one in the requested task"
+    supported_types = [device_type for device_type, _ in fact.supported]
     types = _deciding_types(placement, node)
-    lacking = [kind for kind, _ in placement.device_set.prioritized_types() if kind not in kinds]
-    text = f"kernels for {op_type}{f' with {types}' if types else ''}: {', '.join(kinds) or 'none'}"
-    if kinds and lacking:
+    lacking = [
+        device_type
+        for device_type, _ in placement.device_set.prioritized_types()
+        if device_type not in supported_types
+    ]
+    text = f"kernels for {op_type}{f' with {types}' if types else ''}: {', '.join(supported_types) or 'none'}"
+    if supported_types and lacking:
         text += f"; none on {', '.join(lacking)}"
     return text
 
@@ -41,14 +45,17 @@ def _deciding_types(placement: Placed, node: int) -> str:
 
 
 def own_facts(placement: Placed, node: int) -> NodeFacts:
-    """A node's facts in this process, whatever it asks for."""
+    """Return a node's facts in this process, ignoring its request."""
     placer = placement.placer
-    facts = placer.facts(tuple(kind for kind, _ in placement.device_set.prioritized_types()))
+    facts = placer.facts(tuple(device_type for device_type, _ in placement.device_set.prioritized_types()))
     return facts[placer.graph.signature[node]]
 
 
 def supported_when_asking(placement: Placed, node: int, name: ParsedName) -> SupportedTypes:
-    """Device types of a node that asks for some device: in another task it may have kernels that are unknown here."""
+    """Return the device types of a node that requests a device.
+
+    In another task the node may have kernels that are not registered here.
+    """
     fact, client = own_facts(placement, node), placement.device_set.client_device
     if fact.supported or fact.has_attr_mismatch or fact.kernel_error is not None or client is None:
         return fact.supported
@@ -58,54 +65,56 @@ def supported_when_asking(placement: Placed, node: int, name: ParsedName) -> Sup
     return ((name.type, 0),) if is_remote and name.type is not None else ()
 
 
-def missing_kernel(placement: Placed, fact: NodeFacts, kind: str) -> str | None:
-    """Why a signature has no kernel on a device type, and which types would have one; None where it has one."""
+def missing_kernel(placement: Placed, fact: NodeFacts, device_type: str) -> str | None:
+    """Return why a signature has no kernel on a device type, and which dtypes have one; None if it has one."""
     op_type = fact.signature.op_type
     if fact.is_function:
         return None
-    rows = _rows(placement, fact, kind)
+    rows = _rows(placement, fact, device_type)
     if not rows:
-        return f"{op_type} has no {kind} kernel"
+        return f"{op_type} has no {device_type} kernel"
     label = fact.attrs.get("_kernel")
     if isinstance(label, bytes) and label and not any(row.label.encode() == label for row in rows):
-        return f"no {kind} kernel for {op_type} has the label '{label.decode(errors='replace')}'"
+        return f"no {device_type} kernel for {op_type} has the label '{label.decode(errors='replace')}'"
     try:
         fitting = [row for row in rows if all(name in fact.attrs for name, _ in row.constraints)]
         if any(row.admits(fact.attrs) for row in fitting):
             return None
     except InvalidArgumentError:
-        return f"no {kind} kernel for {op_type} can tell by its attributes"
+        return f"no {device_type} kernel for {op_type} matches attributes of these types"
     constrained = sorted({name for row in rows for name, _ in row.constraints})
     mine = ", ".join(f"{name}={_text(fact.attrs[name])}" for name in constrained if name in fact.attrs)
-    text = f"no {kind} kernel for {op_type} with {mine}"
-    for name, allowed in other_types(placement, fact, kind):
+    text = f"no {device_type} kernel for {op_type} with {mine}"
+    for name, allowed in other_types(placement, fact, device_type):
         listed = ", ".join(allowed[:_SHOWN_TYPES]) + (", ..." if len(allowed) > _SHOWN_TYPES else "")
         verb = "has" if len(allowed) == 1 else "have"
         text += f"; {f'{name}=' if len(constrained) > 1 else ''}{listed} {verb} one"
     return text
 
 
-def other_types(placement: Placed, fact: NodeFacts, kind: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Attributes of which another type, all else being equal, gives a signature a kernel, with those types.
+def other_types(
+    placement: Placed, fact: NodeFacts, device_type: str
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return attributes for which another value alone would give a signature a kernel, with those values.
 
-    Strings are left out: no other type holds them.
+    Strings are left out because no other dtype holds them.
     """
-    found: dict[str, set[str]] = {}
+    alternatives: dict[str, set[str]] = {}
     label = fact.attrs.get("_kernel", b"")
-    for row in _rows(placement, fact, kind):
+    for row in _rows(placement, fact, device_type):
         if row.label.encode() != label:
             continue
         misses = [name for name, allowed in row.constraints if not _admits(fact.attrs.get(name), allowed)]
         if len(misses) == 1 and fact.attrs.get(misses[0]) != string:
             allowed = dict(row.constraints)[misses[0]]
-            found.setdefault(misses[0], set()).update(_text(value) for value in allowed)
-    return tuple((name, tuple(sorted(types))) for name, types in sorted(found.items()))
+            alternatives.setdefault(misses[0], set()).update(_text(value) for value in allowed)
+    return tuple((name, tuple(sorted(types))) for name, types in sorted(alternatives.items()))
 
 
-def _rows(placement: Placed, fact: NodeFacts, kind: str) -> list[KernelDef]:
-    """The rows of a signature's op for a device type."""
+def _rows(placement: Placed, fact: NodeFacts, device_type: str) -> list[KernelDef]:
+    """Return the kernel rows of a signature's op for a device type."""
     rows = placement.placer.catalogue.kernels.rows(fact.signature.op_type)
-    return [row for row in rows if row.device_type in (kind, "DEFAULT")]
+    return [row for row in rows if row.device_type in (device_type, "DEFAULT")]
 
 
 def _admits(value: Any, allowed: frozenset[Any]) -> bool:
@@ -119,16 +128,16 @@ def _text(value: Any) -> str:
 
 
 def kernel_summary(placement: Placed, node: int) -> str:
-    """`VariableV2 on CPU: any type; on GPU: half, float; this node: int32` for one node's op."""
+    """Summarize the kernels of a node's op: `VariableV2 on CPU: any type; on GPU: half, float; this node: int32`."""
     fact = placement.facts_of(node)
     op_type = fact.signature.op_type
     if fact.is_function:
         return f"{op_type} is a function: any device"
     by_type: dict[str, list[str]] = {}
     deciding: set[str] = set()
-    kinds = {kind for kind, _ in placement.device_set.prioritized_types()} | {"DEFAULT"}
+    device_types = {device_type for device_type, _ in placement.device_set.prioritized_types()} | {"DEFAULT"}
     for row in placement.placer.catalogue.kernels.rows(op_type):
-        if row.device_type not in kinds:
+        if row.device_type not in device_types:
             continue
         parts = []
         for name, allowed in row.constraints:
@@ -140,8 +149,8 @@ def kernel_summary(placement: Placed, node: int) -> str:
     if not by_type:
         return f"{op_type}: none"
     listed = "; ".join(
-        f"on {'any device' if kind == 'DEFAULT' else kind}: {', '.join(dict.fromkeys(rows))}"
-        for kind, rows in sorted(by_type.items())
+        f"on {'any device' if device_type == 'DEFAULT' else device_type}: {', '.join(dict.fromkeys(rows))}"
+        for device_type, rows in sorted(by_type.items())
     )
     mine = ", ".join(
         f"{name}={_text(fact.attrs[name])}" for name in sorted(deciding) if fact.attrs.get(name) is not None

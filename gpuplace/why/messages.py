@@ -1,8 +1,8 @@
-"""Faults as errors: TensorFlow's sentence of the release, then the facts, then what to try.
+"""Placement faults as errors: the release's own sentence from TensorFlow, then the facts, then what to try.
 
-1.15 and 2.21 speak as their C++ placers do, with `{{node x}}` where a session later writes the line that made the node.
-1.0 and 1.4 print the node in one line. The "Using GPUs" guide quotes an older sentence for a device that is not there;
-in those two releases it is a fact below theirs, so that a reader of the guide finds it.
+1.15 and 2.21 write `{{node x}}`, which a session later replaces by the line that created the node. 1.0 and 1.4 print
+the node in one line. For a missing device the "Using GPUs" guide quotes an older sentence; in 1.0 and 1.4 it is added
+as a fact, so that a reader of the guide finds it.
 
 Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc, releases 1.15 and 2.21; placer.cc, release 1.4;
 simple_placer.cc, release 1.0. The sentences of 1.0 and 1.4 are those of 1.0.1 and 1.4.1.
@@ -33,19 +33,19 @@ from gpuplace.why.kernel_text import kernel_summary
 from gpuplace.why.node_text import GUIDE, attr_text, device_text, node_text, specification_text
 
 _SHOWN = 8
-"""How many nodes or kernels a fact lists before it only counts them."""
+"""Number of nodes or kernels that a fact lists before it only counts the rest."""
 
 OLD_RELEASES = ("1.0", "1.4")
 
 SOFT_FIELD = "allow_soft_placement=True"
-"""What turns on soft placement in a session: the field of its ``ConfigProto``."""
+"""The ``ConfigProto`` field that turns on soft placement in a session."""
 
 _OLD_SUBJECT = {"1.0": "to node", "1.4": "for operation"}
-"""What a device is assigned to."""
+"""How an old release introduces the node that has no device."""
 
 
 def error_of(placement: Placed, fault: AnyFault) -> OpError:
-    """The error that TensorFlow raises for a fault; knows the lines of the program that made the nodes it names."""
+    """Return the error that TensorFlow raises for a fault, with the source lines of the nodes it names."""
     error = _error_of(placement, fault)
     graph = placement.graph
     if graph.source_line is not None:
@@ -60,7 +60,7 @@ def _error_of(placement: Placed, fault: AnyFault) -> OpError:
     match fault:
         case faults.NoDevices():
             return FailedPreconditionError.of(
-                "No devices are registered", hint="give the machine at least a CPU"
+                "No devices are registered", hint="add at least one CPU device to the machine"
             )
         case faults.AmbiguousKernel(node):
             return _ambiguous(placement, node)
@@ -85,7 +85,7 @@ def _error_of(placement: Placed, fault: AnyFault) -> OpError:
 
 
 def _attached(placement: Placed, node: int, message: str) -> str:
-    """The message with the node that TensorFlow names below it."""
+    """Append to a message the node that TensorFlow names below it."""
     name = placement.graph.names[node]
     if placement.release in OLD_RELEASES:
         defaults = placement.facts_of(node).attrs
@@ -103,7 +103,7 @@ def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[s
     if request:
         facts["requested by"] = f"'{request}'" + (f", {line}" if line else "")
     elif line:
-        facts["made at"] = line
+        facts["created at"] = line
     others = [member for member in group if member != node]
     if others:
         facts["colocation group"] = _listed(_member_text(placement, member) for member in (node, *others))
@@ -115,7 +115,7 @@ def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[s
 
 
 def _variable_around(placement: Placed, node: int) -> str:
-    """The variable that a node initializes, assigns or reads, which is what the program wrote; "" for other nodes."""
+    """Return the variable that a node initializes, assigns or reads (what the program wrote); "" for other nodes."""
     graph = placement.graph
     path = graph.names[node].rpartition("/")[0]
     while path:
@@ -129,7 +129,7 @@ def _member_text(placement: Placed, node: int) -> str:
     graph = placement.graph
     request = graph.requested_device(node)
     types = "/".join(kind for kind, _ in placement.facts_of(node).supported) or "no kernel"
-    return f"{graph.names[node]} ({graph.op_type(node)} on {types}{f', wants {request}' if request else ''})"
+    return f"{graph.names[node]} ({graph.op_type(node)} on {types}{f', requested on {request}' if request else ''})"
 
 
 def _listed(items: Iterable[str]) -> str:
@@ -182,9 +182,10 @@ def _no_kernel(placement: Placed, node: int) -> OpError:
         )
     rows = placement.placer.catalogue.kernels.rows(op_type)
     if rows:
-        hint = f"use types that a kernel of {op_type} has, on a machine with {' or '.join(_types_of(placement, node))}"
+        types = " or ".join(_types_of(placement, node))
+        hint = f"use dtypes for which {op_type} has a kernel, on a machine with this device type: {types}"
     else:
-        hint = f"{op_type} has no kernel in this release: it can only run inside a compiled function, or not at all"
+        hint = f"{op_type} has no kernel in this release; at most it runs inside a function compiled by XLA"
     return InvalidArgumentError.of(
         _attached(placement, node, message), facts=_facts(placement, node), hint=hint
     )
@@ -219,15 +220,15 @@ def _malformed(placement: Placed, node: int) -> OpError:
 
 
 def _device_hint(placement: Placed, request: str) -> str:
-    """How a malformed device should have been written."""
+    """Suggest how a malformed device should have been written."""
     words = [part for part in request.replace("/", " ").split() if part]
     for word in words:
-        kind, _, number = word.partition(":")
+        device_type, _, number = word.partition(":")
         for device in placement.device_set:
-            if kind.upper() == device.device_type:
+            if device_type.upper() == device.device_type:
                 return f"write '/device:{device.device_type}:{number if number.isdigit() else 0}'"
     names = ", ".join(f"'{device.parsed.local_name}'" for device in placement.device_set)
-    return f"write one of {names}, or leave the device out"
+    return f"write one of {names}, or request no device"
 
 
 def _bad_assignment(placement: Placed, node: int, device: str, reason: str) -> OpError:
@@ -249,7 +250,7 @@ def _bad_assignment(placement: Placed, node: int, device: str, reason: str) -> O
     return InternalError.of(
         _attached(placement, node, message),
         facts=_facts(placement, node),
-        hint="assign one of the available devices, of a type that has a kernel for this node",
+        hint="assign an available device of a type that has a kernel for this node",
     )
 
 
@@ -268,7 +269,7 @@ def _clash(placement: Placed, node: int, assigned: ParsedName, device: str) -> O
         f"{assigned.to_string()} node's assigned device name \"{device}. Error: Cannot merge devices with incompatible "
         f"{differing}: '{assigned.to_string()}' and '{device}'",
         facts=_facts(placement, node, group=placement.group_of(node)),
-        hint="ask for the device that the group has already, or leave the request out",
+        hint="request the device that the group already has, or remove the request",
     )
 
 
@@ -277,35 +278,35 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
     first, second = conflict.first, conflict.second
     names = graph.names[first], graph.names[second]
     facts = _facts(placement, first, group=conflict.group)
-    facts["in conflict"] = f"{_member_text(placement, first)} and {_member_text(placement, second)}"
+    facts["conflict between"] = f"{_member_text(placement, first)} and {_member_text(placement, second)}"
     facts["tied by"] = _tie_text(placement, conflict)
     if conflict.is_whole:
         return InvalidArgumentError.of(
             conflict.message,
             facts=facts,
-            hint="ask for what the called function asks for inside, or for no device"
+            hint="request the device that is requested inside the called function, or none"
             if conflict.binding is Binding.CALL
-            else "put the variables that one op uses on one device, or leave their devices out",
+            else "put the variables that one op uses on one device, or request no device for them",
         )
     is_kernel = conflict.message.startswith("because")
-    said = conflict.message
+    detail = conflict.message
     if placement.release in OLD_RELEASES:
         if is_kernel:
-            said += _old_debug_info(placement, conflict.group)
-        said = specification_text(said, placement.release)
+            detail += _old_debug_info(placement, conflict.group)
+        detail = specification_text(detail, placement.release)
         pair = f"'{names[0]}' and '{names[1]}" + ("'" if is_kernel else "")  # the quote is missing there too
     else:
         pair = f"{{{{colocation_node {names[0]}}}}} and {{{{colocation_node {names[1]}}}}}"
-    message = f"Cannot colocate nodes {pair}{' ' if is_kernel else ': '}{said}"
+    message = f"Cannot colocate nodes {pair}{' ' if is_kernel else ': '}{detail}"
     if conflict.binding.is_edge:
         kind = "reference or resource" if placement.release == "2.21" else "reference"
         message = (
             f"Nodes were connected by a {kind} connection (requiring them to be on the same device), but the two nodes "
             f"were assigned two different devices: {message}"
         )
-    hint = "give the nodes of the group one device, or none"
+    hint = "request the same device for all nodes of the group, or none"
     if is_kernel:
-        hint = "no device type has kernels for all of them: break the group, or change an op or its type"
+        hint = "no device type has kernels for all of them: split the group, or change an op or its dtype"
     if conflict.binding is Binding.CALL:
         return InvalidArgumentError.of(message, facts=facts, hint=hint)
     node = second if conflict.binding.is_edge else first
@@ -327,12 +328,12 @@ def _recursion(stack: Sequence[faults.Frame]) -> OpError:
         f"{{{{function_node {body}}}}} calls function {{{{function_node {last.function}}}}} which is already present "
         "in the call stack:\n  " + "\n  ".join(lines),
         facts={"functions": " > ".join(frame.function for frame in stack)},
-        hint="a function that gives back resources may not call itself: build the loop with tf.while_loop",
+        hint="a function that returns resources cannot call itself: build the loop with tf.while_loop",
     )
 
 
 def _inside(placement: Placed, node: int, error: OpError) -> OpError:
-    """An error inside of a called function, in its own words, with the call among its facts."""
+    """Return the error of a node inside a called function, with its own message, and the call among its facts."""
     name, function = placement.graph.names[node], placement.graph.inspections[node].function
     within = (f"{name} calls {function}", *filter(None, [error.facts.get("inside")]))
     facts = {**error.facts, "inside": ", where ".join(within)}
@@ -375,7 +376,7 @@ def _no_kernel_detail(placement: Placed, node: int) -> str:
 
 
 def _old_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, is_missing: bool) -> str:
-    """What 1.0 and 1.4 say of a request that cannot be met."""
+    """Return the text of 1.0 and 1.4 about a request that cannot be satisfied."""
     release, request = placement.release, placement.graph.requested_device(node)
     info = _old_debug_info(placement, placement.group_of(node))
     parsed = parse_name(request)
@@ -405,7 +406,7 @@ def _old_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, i
 
 
 def _new_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, is_missing: bool) -> str:
-    """What 1.15 and 2.21 say of a request that cannot be met."""
+    """Return the text of 1.15 and 2.21 about a request that cannot be satisfied."""
     graph, request = placement.graph, placement.graph.requested_device(node)
     info = _debug_info(placement, placement.group_of(node))
     parsed = parse_name(request)
@@ -416,6 +417,7 @@ def _new_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, i
         return (
             f"{{{{node {graph.names[node]}}}}} was explicitly assigned to {request} but available devices are "
             f"[ {devices} ]. Make sure the device specification refers to a valid device."
+            f"{_no_cuda(placement, parsed)}"
         )
     specification = f"Could not satisfy explicit device specification '{request}"
     if parsed != requested:
@@ -433,8 +435,18 @@ def _new_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, i
     )
 
 
+def _no_cuda(placement: Placed, request: ParsedName | None) -> str:
+    """What a TensorFlow built without CUDA adds when a GPU is requested."""
+    origin = placement.device_set.origin
+    if origin is None or not origin.machine.is_cpu_build:
+        return ""
+    if request is None or request.type != "GPU":
+        return ""
+    return " The requested device appears to be a GPU, but CUDA is not enabled."
+
+
 def _guide_sentence(placement: Placed, node: int) -> str:
-    """How the guide of the release quotes the error for a device that is not there."""
+    """Return the error about a missing device as the guide of the release quotes it."""
     request = placement.graph.requested_device(node)
     parsed = parse_name(request)
     if placement.release == "1.0" and parsed is not None:
@@ -452,53 +464,55 @@ def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> 
     soft = not placement.soft and (
         anywhere or bool(placement.device_set.matching(requested._replace(type=None, id=None)))
     )
-    advice = []
+    suggestions = []
     if soft and placement.facts_of(node).supported:
-        advice.append(_soft_switch(placement))
+        suggestions.append(_soft_switch(placement))
     if not exists:
         same_type = sorted(
             d.parsed.local_name for d in placement.device_set if d.device_type == requested.type
         )
         if same_type:
-            advice.append(f"a device of the machine ({', '.join(same_type)})")
+            suggestions.append(f"request a device of the machine ({', '.join(same_type)})")
         elif requested.type == "GPU":
-            advice.append(_gpu_advice(placement))
+            suggestions.append(_gpu_hint(placement))
         else:
-            advice.append("a device of the machine")
+            suggestions.append("request a device of the machine")
     else:
-        kinds = [kind for kind, _ in placement.group_supported(node)]
-        if kinds:
-            advice.append(f"placing the node on a {' or '.join(kinds)}")
-    return ", or ".join(advice) or "change the requested device"
+        supported = [kind for kind, _ in placement.group_supported(node)]
+        if supported:
+            suggestions.append(f"place the node on a {' or '.join(supported)}")
+    return ", or ".join(suggestions) or "change the requested device"
 
 
-def _gpu_advice(placement: Placed) -> str:
-    """How there would be a GPU: another machine, or other visible devices where the machine has GPUs."""
+def _gpu_hint(placement: Placed) -> str:
+    """Suggest how to get a GPU: another machine, or other visible devices if the machine has GPUs."""
     origin = placement.device_set.origin
     if origin is None or not origin.machine.gpus or origin.machine.tasks:
-        return "a machine with a GPU"
+        return "use a machine with a GPU"
     seen = visible_gpus(origin.machine.gpus, origin.environ)
     if seen.visible or not seen.hidden:
-        return "a machine with a GPU"
-    return f"other visible devices: {next(iter(seen.hidden.values()))}"
+        return "use a machine with a GPU"
+    return f"make a GPU visible: {next(iter(seen.hidden.values()))}"
 
 
 def _soft_switch(placement: Placed) -> str:
-    """What turns on soft placement where the graph was placed."""
+    """Return the setting that turns on soft placement where the graph was placed."""
     return getattr(placement, "soft_switch", SOFT_FIELD)
 
 
 def _types_in(placement: Placed, group: Iterable[int]) -> list[str]:
-    """Lines of a group's op types, each with the device types that have kernels for it."""
+    """Return a line per op type of a group, with the device types that have kernels for it."""
     types = {
-        placement.graph.op_type(node): "".join(f"{kind} " for kind, _ in placement.facts_of(node).supported)
+        placement.graph.op_type(node): "".join(
+            f"{device_type} " for device_type, _ in placement.facts_of(node).supported
+        )
         for node in group
     }
-    return [f"{op_type}: {kinds}" for op_type, kinds in sorted(types.items())]
+    return [f"{op_type}: {device_types}" for op_type, device_types in sorted(types.items())]
 
 
 def _old_debug_info(placement: Placed, group: Sequence[int]) -> str:
-    """The table of 1.0 and 1.4, of a group that is more than one node."""
+    """Return the table that 1.0 and 1.4 print for a group of two or more nodes."""
     if len(group) < 2:
         return ""
     head = ["\nColocation Debug Info:", "Colocation group had the following types and devices: "]
@@ -506,7 +520,7 @@ def _old_debug_info(placement: Placed, group: Sequence[int]) -> str:
 
 
 def _debug_info(placement: Placed, group: list[int]) -> str:
-    """The table that TensorFlow appends, of the group's ops, device types and requests."""
+    """Return the table that TensorFlow appends about a group's ops, device types and requests."""
     graph = placement.graph
     root = placement.constraints(group[0])
     supported = ", ".join(kind for kind, _ in root.supported)

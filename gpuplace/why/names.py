@@ -1,4 +1,4 @@
-"""Names as people write them: the end of a node's name, a name scope, a regular expression, or nearly a name.
+"""Find nodes by what people type: the end of a name, a name scope, a regular expression, or a misspelled name.
 
 >>> names = ["tower/conv1/Conv2D", "tower/conv2/Conv2D", "loss"]
 >>> named_by("conv1/Conv2D", names), named_by("tower/conv2", names), named_by("conv[12]/", names)
@@ -19,56 +19,56 @@ from gpuplace.errors import NotFoundError
 __all__ = ["UnknownNameError", "named_by", "suggestions"]
 
 _SEARCHED = 20_000
-"""Names that are compared letter by letter."""
+"""Maximum number of names that are compared letter by letter."""
 _MOST_S = 2.0
-"""Seconds that a regular expression may take."""
+"""Time limit of a regular expression, in seconds."""
 _SPECIALS = re.compile(r"[\[\](){}*+?|^$\\]")
 
 
 class UnknownNameError(NotFoundError, KeyError):
-    """There is no node and no name scope of a name; the message says which names are like it."""
+    """No node or name scope has this name; the message lists similar names."""
 
     __str__ = NotFoundError.__str__
 
     @classmethod
     def among(cls, name: str, names: Sequence[str], what: str = "no node") -> UnknownNameError:
-        """Return the error for a name.
+        """Return the error for an unknown name.
 
         Args:
-            name: what was asked for.
-            names: those that there are.
-            what: what there is not.
+            name: the unknown name.
+            names: the existing names.
+            what: the start of the sentence, `no node`.
         """
-        alike = suggestions(name, names)
+        similar = suggestions(name, names)
         return cls.of(
-            f"There is {what} {name!r}" + (f"; there is {', '.join(alike)}" if alike else ""),
-            hint=", ".join([*map(repr, alike), "the end of a name", "a name scope", "a regular expression"]),
+            f"There is {what} {name!r}" + (f"; similar names: {', '.join(similar)}" if similar else ""),
+            hint="a node's name, the end of a name, a name scope or a regular expression",
         )
 
 
 def named_by(text: str, names: Sequence[str]) -> list[int]:
-    """Return the nodes that a text names that is not the name of one.
+    """Return the nodes that a text refers to, for a text that is not itself a node's name.
 
-    The first of these that finds any counts: names that end in ``/text``, names in the scope, also where the scope's
-    name is given by its end, and names in which the text as a regular expression has a match.
+    The first interpretation with a match counts: names that end in ``/text``; names in the scope of that name, or in a
+    scope whose name ends in it; names that the text matches as a regular expression.
 
     Args:
-        text: what was written.
-        names: of all nodes.
+        text: the text that the user typed.
+        names: the names of all nodes.
     """
     if not text.strip("/"):
         return []
     end, begin, middle = f"/{text}", f"{text.rstrip('/')}/", f"/{text.strip('/')}/"
-    found = [node for node, name in enumerate(names) if name.endswith(end)]
-    found = found or [node for node, name in enumerate(names) if name.startswith(begin)]
-    found = found or [node for node, name in enumerate(names) if middle in name]
-    if found or not _SPECIALS.search(text):
-        return found
+    nodes = [position for position, name in enumerate(names) if name.endswith(end)]
+    nodes = nodes or [position for position, name in enumerate(names) if name.startswith(begin)]
+    nodes = nodes or [position for position, name in enumerate(names) if middle in name]
+    if nodes or not _SPECIALS.search(text):
+        return nodes
     return _matches(text, names)
 
 
 def _matches(pattern: str, names: Sequence[str]) -> list[int]:
-    import regex  # like `re`, with a limit of time
+    import regex  # like `re`, with a time limit
 
     try:
         search = regex.compile(pattern).search
@@ -83,23 +83,23 @@ def _matches(pattern: str, names: Sequence[str]) -> list[int]:
 
 
 def suggestions(text: str, names: Sequence[str], most: int = 3) -> list[str]:
-    """Return names that may be meant: those that the text names in part, then those of nearly the same letters.
+    """Return names that the user may have meant: partial matches, otherwise names with similar spelling.
 
     Args:
-        text: what was written.
-        names: those that there are.
-        most: how many at most.
+        text: the text that the user typed.
+        names: the existing names.
+        most: the maximum number of suggestions.
     """
-    found = [names[node] for node in named_by(text, names)[:most]]
-    if not found:
-        small = text.lower()
-        found = [name for name in names if small and name.lower().endswith(small)][:most]
-    if found:
-        return found
+    matches = [names[node] for node in named_by(text, names)[:most]]
+    if not matches:
+        lower = text.lower()
+        matches = [name for name in names if lower and name.lower().endswith(lower)][:most]
+    if matches:
+        return matches
     compared = names[:_SEARCHED]
-    found = get_close_matches(text, compared, most)
-    if found:
-        return found
+    matches = get_close_matches(text, compared, most)
+    if matches:
+        return matches
     ends: dict[str, str] = {}
     for name in compared:
         ends.setdefault(name.rpartition("/")[2], name)

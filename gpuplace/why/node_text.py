@@ -2,8 +2,8 @@
 
     b = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, _device="/device:GPU:2"]()
 
-Attributes stand in the order of their names, the device last; of a tensor the first three values are shown, in the
-brackets of its rows. Before all of them, in the releases that the guide quotes, they stood in one row.
+Attributes are sorted by name, with the device last. Of a tensor the first three values are printed, with brackets
+around its rows. The releases that the guide quotes print the values in one row, without brackets.
 
 Source: SummarizeNodeDef in tensorflow/core/framework/node_def_util.cc, SummarizeAttrValue in attr_value_util.cc and
 Tensor::SummarizeValue in tensor.cc, releases 1.0, 1.4, 1.15 and 2.21.
@@ -26,16 +26,16 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 from gpuplace.shapes import TensorShape
 
 _SHOWN = 3
-"""How many values of a tensor are printed."""
+"""Number of values of a tensor that are printed."""
 
 GUIDE = "guide"
-"""As the "Using GPUs" guide prints a node: the values of a tensor in one row."""
+"""The format of the "Using GPUs" guide: the values of a tensor in one row."""
 
 _FLOAT_DIGITS = {"1.0": 8}
-"""Digits of a single-precision number; 9 in the releases not named."""
+"""Digits of a single-precision number; 9 in other releases."""
 
 _LIST_SHOWN = 10
-"""A list attribute longer than this is cut to its first and last five elements."""
+"""A longer list attribute is shortened to its first and last five elements."""
 
 
 def node_text(
@@ -46,13 +46,13 @@ def node_text(
     *,
     device: str | None = None,
 ) -> str:
-    """One line for a node.
+    """Return one line about a node of a graph.
 
     Args:
         graph: the node's graph.
         node: its position.
-        release: whose format, or ``GUIDE``.
-        defaults: attributes that the node left out.
+        release: the release whose format is used, or ``GUIDE``.
+        defaults: values of attributes that the node leaves out.
         device: the device to print; the requested one if None.
     """
     inputs = []
@@ -175,7 +175,7 @@ def _tensor_values(tensor: TensorValue, release: str) -> str:
 
 
 def _nested(array: np.ndarray, budget: list[int], digits: int, cut: str) -> Iterator[str]:
-    """The rows, as many as the budget of values lasts; ``cut`` ends a row that is not complete."""
+    """Yield the rows as long as the budget of values lasts; ``cut`` ends an incomplete row."""
     if array.ndim == 1:
         shown = array[: budget[0]]
         budget[0] -= len(shown)
@@ -192,7 +192,7 @@ def _nested(array: np.ndarray, budget: list[int], digits: int, cut: str) -> Iter
 
 
 def _number(value: Any, digits: int) -> str:
-    """A scalar as C++ streams print it with enough digits to come back equal, at most `digits` of a single one."""
+    """Format a scalar as C++ streams do, with enough digits to round-trip, at most `digits` for single precision."""
     if isinstance(value, bytes):
         return "".join(
             chr(b) if 32 <= b < 127 and b not in b"\"'\\" else _ESCAPES.get(b, f"\\{b:03o}") for b in value

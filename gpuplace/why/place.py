@@ -1,4 +1,4 @@
-"""Places a graph and says why: the placer's outcome as a `Placement`, its first fault as TensorFlow's error."""
+"""Place a graph and explain the result: the outcome as a `Placement`, the first fault as TensorFlow's error."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def place_graph(
     release: str | None = None,
     **options: Unpack[PlacingOptions],
 ) -> Placement:
-    """Says where TensorFlow would run every node of `graph`.
+    """Compute where TensorFlow would run every node of `graph`.
 
     Args:
         graph: the nodes and edges.
-        device_set: the machine.
+        device_set: the machine's devices.
         catalogue: op definitions and kernels.
-        rules: rule set, `"1.15"` or `"2.21"`.
-        on_error: `"raise"`, or `"keep"` to go on and keep what can be placed.
-        release: whose error sentences to use; `rules` by default.
-        **options: `soft`, `assigned` and `default_local_device`, as of `place_nodes`.
+        rules: the rule set, `"1.15"` or `"2.21"`.
+        on_error: `"raise"`, or `"keep"` to continue after an error and keep the nodes that can be placed.
+        release: the release whose error messages are used; `rules` by default.
+        **options: `soft`, `assigned` and `default_local_device`, as in `place_nodes`.
 
     Raises:
-        InvalidArgumentError: a node cannot be placed, or the graph is not sound.
+        InvalidArgumentError: a node cannot be placed, or the graph is invalid.
         NotFoundError: an op is not registered.
         FailedPreconditionError: the machine has no device.
-        InternalError: a device of `assigned` cannot be.
+        InternalError: a device in `assigned` is invalid.
     """
     placer = Placer(graph, catalogue, rules=rules, release=release)
     return place_again(placer, device_set, on_error=on_error, **options)
@@ -52,16 +52,16 @@ def place_again(
     soft_switch: str = SOFT_FIELD,
     **options: Unpack[PlacingOptions],
 ) -> Placement:
-    """Places a graph whose placer is there already, on any machine; see `place_graph`.
+    """Place a graph on any machine with an existing placer; see `place_graph`.
 
     Args:
-        placer: the graph.
-        device_set, on_error: as of `place_graph`.
-        soft_switch: what turns on soft placement where the graph is placed, for advice.
-        **options: as of `place_graph`.
+        placer: the graph's placer.
+        device_set, on_error: as in `place_graph`.
+        soft_switch: the setting that turns on soft placement for the caller, named in hints.
+        **options: as in `place_graph`.
     """
     if on_error not in ("raise", "keep"):
-        raise ValueError(f"on_error is 'raise' or 'keep', not {on_error!r}")
+        raise ValueError(f"on_error must be 'raise' or 'keep', not {on_error!r}")
     keep = on_error == "keep"
     placement = place_nodes(placer, device_set, keep=keep, into=Placement, **options)
     placement.soft_switch = soft_switch

@@ -1,7 +1,7 @@
-"""The answer: which device every node has, with everything needed to say why.
+"""The result of placing a graph: the device of every node, with all data that explanations need.
 
-A `Placement` is a mapping from node name to full device name. It keeps the arrays of the placer and works out texts,
-tables and explanations only when asked; what writes them is loaded then, so that a session starts without it.
+A `Placement` is a mapping from node name to full device name. It keeps the placer's arrays and computes texts, tables
+and explanations on demand; the modules that write them are loaded then, so that a session starts without them.
 
 Source: tensorflow/core/common_runtime/placer.cc, releases 1.15 and 2.21.
 """
@@ -40,47 +40,47 @@ class EdgeRow(NamedTuple):
     src: str
     """Producing node."""
     src_output: int
-    """Its output, -1 for a control edge."""
+    """Output index of the producing node; -1 for a control edge."""
     dst: str
     """Consuming node."""
     dst_input: int
-    """Its input, -1 for a control edge."""
+    """Input index of the consuming node; -1 for a control edge."""
     src_device: str
-    """Full name; "" where the node has no device."""
+    """Full device name; "" if the node has no device."""
     dst_device: str
-    """Full name; "" where the node has no device."""
+    """Full device name; "" if the node has no device."""
     dtype: str
-    """Type of the tensor; "" for a control edge."""
+    """Dtype of the tensor; "" for a control edge."""
     shape: tuple[int | None, ...] | None
-    """Sizes where known."""
+    """Dimensions, None for an unknown one; None for an unknown rank."""
     nbytes: int | None
-    """Size in bytes where known."""
+    """Size in bytes, if known."""
     is_copy: bool
-    """Whether a step copies the tensor to another device for this edge; never for a control edge."""
+    """Whether a step copies the tensor to another device for this edge; False for a control edge."""
     is_control: bool
 
 
 class NodeGroup(NamedTuple):
-    """Nodes that have to share a device."""
+    """Nodes that must share a device."""
 
     nodes: tuple[str, ...]
     """Their names in graph order."""
     decided_by: str
-    """The culprit of the verdict on the member that is visited first."""
+    """The culprit of the verdict on the first visited member."""
     device: str
-    """Full name; "" where the group could not be placed."""
+    """Full device name; "" if the group could not be placed."""
     requested: str
-    """What they ask for together; "" for nothing."""
+    """The members' combined request; "" for none."""
 
 
 class Placement(Placed, Mapping[str, str]):
-    """Node name -> full device name; nodes without a device are not in it.
+    """A mapping from node name to full device name; nodes without a device are not in it.
 
-    See `Placed` for the arrays that it keeps.
+    See `Placed` for its arrays.
     """
 
     soft_switch = SOFT_FIELD
-    """What turns on soft placement where the graph was placed."""
+    """The setting that turns on soft placement for the caller, named in hints."""
 
     def __getitem__(self, name: str) -> str:
         device = self._device_names[self.graph.index[name]]
@@ -90,7 +90,7 @@ class Placement(Placed, Mapping[str, str]):
 
     @cached_property
     def _device_names(self) -> list[str]:
-        """Full device name of each node, "" where it has none."""
+        """Full device name of each node; "" for a node without a device."""
         names = (*self.device_set.names, "")  # `NOWHERE` is the last
         return [names[device] for device in self.devices.tolist()]
 
@@ -111,39 +111,40 @@ class Placement(Placed, Mapping[str, str]):
         return f"<Placement of {len(self.graph)} nodes: {counts or 'none placed'}{errors}>"
 
     def counts(self) -> dict[str, int]:
-        """Local device name (`GPU:0`) -> number of nodes; full names where the machine has several tasks."""
+        """Return the number of nodes by local device name (`GPU:0`), by full name if the machine has several tasks."""
         placed = self.devices[self.devices != NOWHERE]
         totals = np.bincount(placed, minlength=len(self.device_set)).tolist()
         return {label: total for label, total in zip(self.device_labels, totals, strict=True) if total}
 
     def explain(self, node: Any) -> Any:
-        """Why a node is where it is: the rules that acted, in order, and what would move it.
+        """Explain why a node has its device: the rules that acted, in order, and what would move it.
 
-        Of a name scope, or of a text that names several nodes, a `ScopeExplanation`: devices and rules as shares.
+        For a name scope, or a text that matches several nodes, the result is a `ScopeExplanation`: devices and rules as
+        shares.
 
         Args:
             node: an `Operation`, a `Tensor`, or the name of either (`MatMul`, `MatMul:0`); also the end of a name
                 (`Conv2D`), a name scope (`tower_0`), or a regular expression.
 
         Raises:
-            UnknownNameError: there is no such node, a `NotFoundError` and `KeyError` that says which names are like it.
+            UnknownNameError: no node has this name; a `NotFoundError` and `KeyError` whose message lists similar names.
         """
         name = node if isinstance(node, str) else getattr(node, "op", node).name
-        asked = name
+        text = name
         if name not in self.graph.index:
             name = split_tensor_name(name)[0]
         if name not in self.graph.index:
-            nodes = named_by(asked, self.graph.names)
+            nodes = named_by(text, self.graph.names)
             if not nodes:
                 raise UnknownNameError.among(name, self.graph.names)
             if (
                 len(nodes) > 1
                 or not isinstance(node, str)
-                or f"{asked.rstrip('/')}/" in self.graph.names[nodes[0]]
+                or f"{text.rstrip('/')}/" in self.graph.names[nodes[0]]
             ):
                 from gpuplace.why.scope_explanation import explain_nodes
 
-                return explain_nodes(self, asked, nodes)
+                return explain_nodes(self, text, nodes)
             name = self.graph.names[nodes[0]]
         from gpuplace.why.explain import explain
 
@@ -151,31 +152,31 @@ class Placement(Placed, Mapping[str, str]):
 
     @property
     def subject(self) -> Subject:
-        """One step of the graph: which nodes run, what is fetched and fed; see `gpuplace.model.subject.subject`.
+        """One step of the graph: the nodes that run, the fetches and the feeds; see `gpuplace.model.subject.subject`.
 
         Raises:
             InvalidArgumentError: the graph has no nodes.
         """
         subject_of = above("gpuplace.model.subject.subject", "subject_of")
-        found: Subject = subject_of(self.graph, self.placer.catalogue)
-        return found
+        subject: Subject = subject_of(self.graph, self.placer.catalogue)
+        return subject
 
     @property
     def verdicts(self) -> Verdicts:
-        """For every node the rule that settled its device, and the culprit; all that says why reads this."""
+        """For every node, the rule that determined its device, and the culprit; every explanation reads these."""
         return verdicts_of(self)
 
     def diff(self, other: Placed) -> PlacementDiff:
-        """The nodes that have another device in `other`, with both verdicts on each; the last answer is kept."""
+        """Return the nodes that have another device in `other`, with both verdicts; the last result is cached."""
         from gpuplace.why.diff import diff
 
-        known = self.__dict__.get("_last_diff")
-        if known is None or known[0] is not other:
-            known = self.__dict__["_last_diff"] = other, diff(self, other)
-        return known[1]
+        cached = self.__dict__.get("_last_diff")
+        if cached is None or cached[0] is not other:
+            cached = self.__dict__["_last_diff"] = other, diff(self, other)
+        return cached[1]
 
     def blame(self, device_type: str = "GPU") -> Blame:
-        """The causes for every node that is not on a device of a type, that of most nodes first.
+        """Rank the causes for every node that is not on a device of one type, the cause of most nodes first.
 
         Args:
             device_type: `"GPU"`, `"CPU"`, ...
@@ -185,18 +186,18 @@ class Placement(Placed, Mapping[str, str]):
         return blame(self, device_type)
 
     def never_on(self, device_type: str = "GPU") -> tuple[DeviceGap, ...]:
-        """The graph's ops that can never run on a device type, on any machine, and for which types.
+        """Return the graph's ops that can never run on a device type, on any machine, and for which dtypes.
 
-        Functions of the graph run anywhere and are left out, and so are ops without any kernel.
+        Functions of the graph run anywhere and are left out; so are ops without any kernel.
 
         Args:
             device_type: `"GPU"`, `"CPU"`, ...
         """
-        known = (fact.signature.op_type for fact in self.facts if not fact.is_function)
-        return never_on(device_type, dict.fromkeys(known), catalogue=self.placer.catalogue)
+        op_types = (fact.signature.op_type for fact in self.facts if not fact.is_function)
+        return never_on(device_type, dict.fromkeys(op_types), catalogue=self.placer.catalogue)
 
     def groups(self) -> Iterator[NodeGroup]:
-        """The groups of two or more nodes that have to share a device, in graph order."""
+        """Yield the groups of two or more nodes that must share a device, in graph order."""
         if self.partition is None or self.decisions is None:
             return
         root = self.partition.root
@@ -214,18 +215,18 @@ class Placement(Placed, Mapping[str, str]):
 
     @cached_property
     def errors(self) -> tuple[OpError, ...]:
-        """What went wrong, the first being TensorFlow's error; empty for a complete placement."""
+        """The placement errors, the first being the one that TensorFlow raises; empty for a complete placement."""
         return tuple(error_of(self, fault) for fault in self.faults)
 
     @property
     def visiting_order(self) -> list[str]:
-        """Node names in the order in which they were decided."""
+        """Node names in the order in which the placer decided them."""
         if self.decisions is None:
             return []
         return [self.graph.names[node] for node in self.decisions.visiting_order(self.graph).tolist()]
 
     def edges(self) -> list[EdgeRow]:
-        """Every edge with the devices of its ends, in the order of the consuming nodes."""
+        """Return every edge with the devices of its ends, in the order of the consuming nodes."""
         return list(self._edge_rows())
 
     def _edge_rows(self) -> Iterator[EdgeRow]:
@@ -261,18 +262,18 @@ class Placement(Placed, Mapping[str, str]):
             )
 
     def tensor_shape(self, node: int, output: int) -> TensorShapeFact:
-        """Return type, shape and bytes of an output, as shape inference over the whole graph finds them.
+        """Return dtype, shape and size in bytes of an output, inferred over the whole graph.
 
         Args:
-            node: its node, by position in the graph.
-            output: its number.
+            node: the node's position in the graph.
+            output: the output's index.
         """
         graph_shapes = above("gpuplace.cost.shapes.graph_shapes", "graph_shapes")
-        found: TensorShapeFact = graph_shapes(self.graph, self.placer.catalogue).tensor(node, output)
-        return found
+        fact: TensorShapeFact = graph_shapes(self.graph, self.placer.catalogue).tensor(node, output)
+        return fact
 
     def _is_copy(self) -> np.ndarray:
-        """[edges] bool: whether a step copies the tensor of an edge; no edge of a graph that has no step."""
+        """[edges] bool: whether a step copies the edge's tensor; all False if the graph has no step."""
         try:
             of_edge: np.ndarray = above("gpuplace.cost.step_copies", "step_copies")(self).of_edge
         except OpError:
@@ -280,16 +281,16 @@ class Placement(Placed, Mapping[str, str]):
         return of_edge >= 0
 
     def log(self, release: str | None = None) -> str:
-        """What `log_device_placement` prints: device mapping and a line per node, as `release` writes them."""
+        """Return the device mapping and a line per node, as `log_device_placement` prints them in `release`."""
         return safe_text(log(self, resolve(release or self.release)))
 
     def frame(self, table: str = "nodes", *, depth: int | None = None) -> DataFrame:
-        """A table of the placement as a pandas ``DataFrame``; see ``jupyter.frames.placement_frames`` for the columns.
+        """Return a table of the placement as a ``DataFrame``; see ``jupyter.frames.placement_frames`` for the columns.
 
         Args:
             table: ``"nodes"``, ``"devices"``, ``"edges"``, ``"copies"``, ``"groups"``, ``"scopes"``, ``"kernels"``,
                 ``"memory"`` or ``"errors"``.
-            depth: how many levels of scopes ``"scopes"`` lists, one by default; no other table has it.
+            depth: the number of scope levels that ``"scopes"`` lists, 1 by default; not for other tables.
 
         Raises:
             ValueError: there is no such table.
@@ -299,24 +300,24 @@ class Placement(Placed, Mapping[str, str]):
         return frame(self, table, depth=depth)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
-        """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
+        """Draw the graph in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
         placement_picture = above("gpuplace.jupyter.pictures", "placement_picture")
 
         return placement_picture(self, **options)
 
     def trace(self, of: Operation | Tensor | str, direction: str = "inputs") -> Trace:
-        """All that an op depends on, as a `Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
+        """Return everything that an op depends on, as a `Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
 
         Args:
             of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
-            direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
+            direction: ``"inputs"``, ``"consumers"`` (everything that depends on the op) or ``"both"``.
 
         Returns:
             The `Trace`.
 
         Raises:
-            KeyError: there is no such op; says which names are like it.
-            ValueError: an unknown direction.
+            KeyError: there is no such op; the message lists similar names.
+            ValueError: the direction is unknown.
         """
         trace_of = above("gpuplace.views.tables.dependency_trace", "trace_of")
 

@@ -30,7 +30,7 @@ from gpuplace.progress import track
 
 
 def device_name(name: str, release: str) -> str:
-    """A full device name as a release prints it.
+    """Return a full device name as a release prints it.
 
     >>> name = "/job:localhost/replica:0/task:0/device:CPU:0"
     >>> [device_name(name, release)[-12:] for release in ("1.0", "1.4", "1.15")]
@@ -45,7 +45,7 @@ def device_name(name: str, release: str) -> str:
 
 
 def device_mapping(device_set: DeviceSet, release: str) -> str:
-    """The "Device mapping" block: each device that is a piece of hardware, with its description; ends in a newline."""
+    """Return the "Device mapping" block: each physical device with its description; ends in a newline."""
     lines = []
     for device in device_set:
         if device.physical_device_desc:
@@ -59,7 +59,7 @@ def device_mapping(device_set: DeviceSet, release: str) -> str:
 
 
 def placement_lines(placement: Placed, release: str) -> str:
-    """A line per placed node, in the order of the release; each ends in a newline."""
+    """Return a line per placed node, in the release's order; each ends in a newline."""
     graph, devices = placement.graph, placement.devices.tolist()
     names = [device_name(name, release) for name in placement.device_set.names]
     if release in EDGE_ORDERED_RELEASES:
@@ -80,5 +80,5 @@ def placement_lines(placement: Placed, release: str) -> str:
 
 
 def log(placement: Placed, release: str) -> str:
-    """Mapping and lines together, as a program's first `Session.run` prints them."""
+    """Return the device mapping and the lines together, as a program's first `Session.run` prints them."""
     return device_mapping(placement.device_set, release) + placement_lines(placement, release)

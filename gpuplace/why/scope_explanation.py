@@ -1,4 +1,4 @@
-"""Why the nodes of a name scope, or all that a text names, are where they are: devices and rules as shares."""
+"""Why the nodes of a name scope, or all nodes that a text matches, have their devices: shares of devices and rules."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class ScopeExplanation:
-    """What settled the devices of several nodes."""
+    """The rules that determined the devices of several nodes."""
 
     of: str
-    """The name scope, or what named the nodes."""
+    """The name scope, or the text that matched the nodes."""
     nodes: tuple[str, ...]
-    """Their names, in graph order."""
+    """The nodes' names, in graph order."""
     devices: tuple[tuple[str, int], ...]
-    """Local device name and number of nodes, most first; "no device" for nodes that cannot be placed."""
+    """Local device name and number of nodes, largest first; "no device" for nodes that cannot be placed."""
     rules: tuple[tuple[Rule, int], ...]
-    """The rules that settled a device, with the number of nodes, most first."""
+    """The rules that determined a device, with the number of nodes, largest first."""
 
     @with_safe_text
     def __str__(self) -> str:
@@ -45,12 +45,12 @@ def _share(count: int, total: int) -> str:
 
 
 def explain_nodes(placement: Any, of: str, nodes: list[int]) -> ScopeExplanation:
-    """Return what settled the devices of some nodes.
+    """Return the rules that determined the devices of several nodes.
 
     Args:
         placement: a `Placement`.
-        of: what named them.
-        nodes: their positions.
+        of: the text that matched the nodes.
+        nodes: the nodes' positions.
     """
     at = np.asarray(nodes, dtype=np.int64)
     labels = placement.device_labels

@@ -1,6 +1,6 @@
-"""A verdict in words: `asks for '/gpu:1'`, `v, tied to it, asks for '/gpu:1'`, `no GPU kernel for Pow with T=int32`.
+"""Verdict sentences: `asks for '/gpu:1'`, `v, tied to it, asks for '/gpu:1'`, `no GPU kernel for Pow with T=int32`.
 
-The sentence is about the node that it is told of, which is not named in it.
+The subject of a sentence is the node that it explains; the node's own name is left out.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from gpuplace.why.verdict import lacking_types, limits_inside, verdicts_of
 
 
 def sentences_of(placed: Placed) -> Sentences:
-    """The verdicts of a placement in words; worked out as they are asked for."""
-    found: Sentences | None = placed.__dict__.get("_sentences")
-    if found is None:
-        found = placed.__dict__["_sentences"] = Sentences(placed)
-    return found
+    """Return the verdict sentences of a placement; each is written on demand."""
+    sentences: Sentences | None = placed.__dict__.get("_sentences")
+    if sentences is None:
+        sentences = placed.__dict__["_sentences"] = Sentences(placed)
+    return sentences
 
 
 _OF_GROUP = [RULES.index(rule) for rule in (*FOLLOWING, Rule.FAILED, Rule.ASSIGNED)]
-"""Rules of which more is told than of the node and its culprit."""
+"""Rules whose sentence depends on the whole group, not only on the node and its culprit."""
 _SOFT = [RULES.index(rule) for rule in (Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE)]
-"""Rules of which more is told where the machine has the device that is asked for."""
+"""Rules whose sentence depends on the group if the machine has the requested device."""
 
 
 class Sentences:
-    """Sentences about the nodes of one placement; alike ones are made once."""
+    """Sentences about the nodes of one placement; each distinct sentence is written once."""
 
     def __init__(self, placed: Placed) -> None:
         self.placed, self.graph = placed, placed.graph
@@ -46,7 +46,7 @@ class Sentences:
         return self._text(self.classes.item(node), node)
 
     def of(self, nodes: np.ndarray) -> list[str]:
-        """The sentences about several nodes."""
+        """Return the sentences about several nodes."""
         classes, first, inverse = np.unique(self.classes[nodes], return_index=True, return_inverse=True)
         texts = list(map(self._text, classes.tolist(), nodes[first].tolist()))
         return [texts[i] for i in inverse.tolist()]
@@ -64,8 +64,10 @@ class Sentences:
             is_first = placed.decisions.decider[root] == nodes
         needs_group = np.isin(rule, _OF_GROUP)
         soft = np.flatnonzero(np.isin(rule, _SOFT))
-        asked, inverse = np.unique(graph.device[culprit[soft]], return_inverse=True)
-        needs_group[soft] = np.array([self._is_there(code) for code in asked.tolist()], dtype=bool)[inverse]
+        requests, inverse = np.unique(graph.device[culprit[soft]], return_inverse=True)
+        needs_group[soft] = np.array([self._is_available(code) for code in requests.tolist()], dtype=bool)[
+            inverse
+        ]
         return _codes(
             rule,
             np.where(is_itself, -1, culprit),
@@ -76,30 +78,33 @@ class Sentences:
             is_first,
         )
 
-    def _text(self, kind: int, node: int) -> str:
-        text = self._texts.get(kind)
+    def _text(self, number: int, node: int) -> str:
+        text = self._texts.get(number)
         if text is None:
-            text = self._texts[kind] = self._made(node, self.verdicts.culprit.item(node))
+            text = self._texts[number] = self._written(node, self.verdicts.culprit.item(node))
         return text
 
-    def _is_there(self, request: int) -> bool:
-        """Whether the machine has a device that matches one of the graph's requests."""
+    def _is_available(self, request: int) -> bool:
+        """Return whether the machine has a device that matches one of the graph's distinct requests."""
         return bool(self.placed.device_set.matching(self.placed.placer.parsed[request] or ANY))
 
-    def _made(self, node: int, culprit: int) -> str:
+    def _written(self, node: int, culprit: int) -> str:
+        """Write the sentence about one node with this culprit."""
         placed, graph = self.placed, self.graph
         rule, name = self.verdicts.rule_of(node), graph.names[culprit]
         whose = "" if culprit == node else f"{name}, tied to it, "
-        own, asked = graph.requested_device(node), self._request(culprit)
+        own, request = graph.requested_device(node), self._request(culprit)
         match rule:
             case Rule.REQUEST:
-                return f"{whose}asks for '{asked}'" if graph.device[culprit] else self._inside(node, culprit)
+                return (
+                    f"{whose}asks for '{request}'" if graph.device[culprit] else self._inside(node, culprit)
+                )
             case Rule.YIELDS_TO_SOURCE:
-                return f"asks for '{own}', but yields to {name}, which asks for '{asked}'"
+                return f"asks for '{own}', but yields to {name}, which asks for '{request}'"
             case Rule.REQUESTS_DROPPED:
-                return f"asks for '{own}', but {name}, tied to it, asks for '{asked}'"
+                return f"asks for '{own}', but {name}, tied to it, asks for '{request}'"
             case Rule.SOFT_PLACEMENT | Rule.SOFT_RESOURCE:
-                return f"{whose}asks for '{asked}', {self._why_not(culprit)}"
+                return f"{whose}asks for '{request}', {self._why_not(culprit)}"
             case Rule.KERNEL:
                 lacking = lacking_types(placed, placed.constraints(node))
                 if not set(lacking) - dict(placed.facts_of(culprit).supported).keys():
@@ -110,7 +115,7 @@ class Sentences:
                 what = what_is_read(graph.op_type(culprit))
                 return what if culprit == node else f"{whose}{what}"
             case Rule.ASSIGNED:
-                return f"{whose}came with {placed.assigned.get(culprit, placed.device_of(node))}"
+                return f"{whose}was assigned to {placed.assigned.get(culprit, placed.device_of(node))} before"
             case Rule.GENERATOR | Rule.METADATA | Rule.IDENTITY:
                 first = placed.first_visited(node)
                 return (
@@ -123,15 +128,15 @@ class Sentences:
         return self._preference(node, rule)
 
     def _inside(self, node: int, call: int) -> str:
-        """What the function of a call asks for."""
+        """Describe the constraints inside the function of a call."""
         limits = [limit_text(member) for which, member in limits_inside(self.placed, node) if which == call]
-        asked = name_text(self.placed.constraints(node).requested)
+        request = name_text(self.placed.constraints(node).requested)
         if not limits:
-            return f"its group asks for '{asked}'"
+            return f"its group asks for '{request}'"
         return f"the function that {self.graph.names[call]} calls is limited to {limits[0]} inside"
 
     def _preference(self, node: int, rule: Rule) -> str:
-        """Rules by which one of several devices is preferred."""
+        """Describe a rule that prefers one of several possible devices."""
         placed = self.placed
         chosen = placed.device_set.devices[placed.devices[node]]
         if rule is Rule.DEFAULT_DEVICE:
@@ -140,63 +145,65 @@ class Sentences:
             number = dict(placed.constraints(node).supported)[chosen.device_type]
             return f"the {chosen.device_type} kernel has priority {number}"
         if rule is Rule.TYPE_PRIORITY:
-            found = placed.chooser.candidates(placed.constraints(node)).devices
-            kinds = {placed.device_set.devices[device].device_type for device in found} - {chosen.device_type}
-            return f"{chosen.device_type} comes before {', '.join(sorted(kinds))}"
+            candidates = placed.chooser.candidates(placed.constraints(node)).devices
+            other_types = {placed.device_set.devices[device].device_type for device in candidates} - {
+                chosen.device_type
+            }
+            return f"{chosen.device_type} comes before {', '.join(sorted(other_types))}"
         return "the first by name" if rule is Rule.NAME_ORDER else "the machine has no other device"
 
     def _request(self, node: int) -> str:
-        """What a node asks for, as written; else what its group asks for."""
+        """Return a node's request as written, or the request of its group if the node has none."""
         return self.graph.requested_device(node) or name_text(self.placed.constraints(node).requested)
 
     def _why_not(self, culprit: int) -> str:
-        """Why a request cannot be met."""
+        """Return why a request cannot be satisfied."""
         placed, request = self.placed, self.graph.device[culprit]
         name = placed.placer.parsed[request] or ANY
-        if not self._is_there(request):
+        if not self._is_available(request):
             return "which the machine does not have"
-        kinds = (name.type,) if name.type is not None else ()
+        requested_types = (name.type,) if name.type is not None else ()
         if (
             placed.partition is not None
-            and kinds
-            and kinds[0] not in dict(placed.facts_of(culprit).supported)
+            and requested_types
+            and requested_types[0] not in dict(placed.facts_of(culprit).supported)
         ):
-            return f"but {_there_is(kernel_sentence(placed, culprit, kinds))}"
+            return f"but {_there_is(kernel_sentence(placed, culprit, requested_types))}"
         lacking = next(
             (
                 n
                 for n in placed.group_of(culprit)
-                if kinds and kinds[0] not in dict(placed.facts_of(n).supported)
+                if requested_types and requested_types[0] not in dict(placed.facts_of(n).supported)
             ),
             None,
         )
         if lacking is None:
-            return "which its group cannot have"
-        text = _there_is(kernel_sentence(placed, lacking, kinds))
+            return "which its group cannot use"
+        text = _there_is(kernel_sentence(placed, lacking, requested_types))
         return f"but {text}: {self.graph.names[lacking]} is tied to it"
 
     def _failure(self, node: int) -> str:
-        """TensorFlow's sentence about the node or its group, the graph's first error where it has none of its own."""
+        """Return TensorFlow's sentence about the node or its group, or the graph's first error if there is none."""
         if not self.placed.faults:
-            return "nothing is left"
-        mine = self._first_faults.get(self._group(node), self.placed.faults[0])
-        return fault_sentence(self.placed, mine)
+            return "no device is left"
+        fault = self._first_faults.get(self._group(node), self.placed.faults[0])
+        return fault_sentence(self.placed, fault)
 
     def _group(self, node: int) -> int:
-        """What the nodes of one group have in common."""
+        """Return a number that is equal for all nodes of a group."""
         partition = self.placed.partition
         return node if partition is None else partition.root.item(node)
 
     @cached_property
     def _first_faults(self) -> dict[int, AnyFault]:
-        """Group -> the first fault about one of its nodes."""
+        """Group -> the first fault that names one of its nodes."""
         return {
             self._group(node): fault for fault in reversed(self.placed.faults) for node in _nodes_of(fault)
         }
 
 
 def _codes(*columns: np.ndarray) -> np.ndarray:
-    """[rows] int64: equal where every column is equal; columns hold whole numbers from -1 on."""
+    """[rows] int64: equal where all columns are equal. Columns hold integers from -1 upwards."""
     codes = np.zeros(len(columns[0]), dtype=np.int64)
     size = 1
     for column in columns:
@@ -209,31 +216,35 @@ def _codes(*columns: np.ndarray) -> np.ndarray:
     return codes
 
 
-def kernel_sentence(placed: Placed, node: int, kinds: tuple[str, ...]) -> str:
-    """`no GPU kernel for Pow with T=int32`: for the first of some device types that a node has no kernel for."""
+def kernel_sentence(placed: Placed, node: int, device_types: tuple[str, ...]) -> str:
+    """Return `no GPU kernel for Pow with T=int32` for the first device type that has no kernel for the node."""
     facts = placed.facts_of(node)
-    kind = next((kind for kind in kinds if kind not in dict(facts.supported)), kinds[0] if kinds else "")
-    text = missing_kernel(placed, facts, kind)
-    return text.partition("; ")[0] if text else f"no {kind} kernel"
+    device_type = next(
+        (device_type for device_type in device_types if device_type not in dict(facts.supported)),
+        device_types[0] if device_types else "",
+    )
+    text = missing_kernel(placed, facts, device_type)
+    return text.partition("; ")[0] if text else f"no {device_type} kernel"
 
 
 def _there_is(text: str) -> str:
+    """Put "there is" before a sentence that starts with "no"."""
     return f"there is {text}" if text.startswith("no ") else text
 
 
 def limit_text(member: Member) -> str:
-    """What a function asks for inside: `'/gpu:1'`, or device types."""
-    asked = name_text(member.requested)
-    return f"'{asked}'" if asked else "/".join(kind for kind, _ in member.supported)
+    """Return the constraint inside a function: `'/gpu:1'`, or device types."""
+    request = name_text(member.requested)
+    return f"'{request}'" if request else "/".join(device_type for device_type, _ in member.supported)
 
 
 def fault_sentence(placed: Placed, fault: AnyFault) -> str:
-    """The first line of a fault's error."""
+    """Return the first line of a fault's error message."""
     return error_of(placed, fault).sentence.split("\n")[0].strip()
 
 
 def _nodes_of(fault: AnyFault) -> tuple[int, ...]:
-    """The nodes that a fault is about; of one in a function none, as its nodes are the body's."""
+    """Return the nodes that a fault is about; none for a fault inside a function, whose nodes belong to its body."""
     if isinstance(fault, InFunction):
         return ()
     group: tuple[int, ...] = getattr(fault, "group", ())

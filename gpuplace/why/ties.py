@@ -1,8 +1,8 @@
-"""What ties a node to the others of its group: edges and `_class` entries, as a path.
+"""What ties a node to other nodes of its group: a path of edges and `_class` entries.
 
     e is colocated with v, resource edge v -> r        from e to r
 
-Under a conflict the group falls into parts that a program still has to bring together; `required_group` is the whole.
+A conflict splits a group into parts that the program still requires on one device; `required_group` is the union.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ RULE_OF_BINDING = {
 
 
 def name_text(name: ParsedName) -> str:
-    """A device name in full; its own text leaves out an index without a type."""
+    """Return a full device name, with the index also when there is no type (`to_string` omits it then)."""
     lone = f"/device:*:{name.id}" if name.type is None and name.id is not None else ""
     return name.to_string() + lone
 
 
 def tie_text(placement: Placed, binding: Binding, first: int, second: int) -> str:
-    """One binding in words: `reference edge v -> w`, `b is colocated with a`, `a and b are colocated with v`."""
+    """Describe one binding: `reference edge v -> w`, `b is colocated with a`, `a and b are colocated with v`."""
     names = placement.graph.names
     if binding is not Binding.COLOCATION:
         return f"{binding.value} {names[first]} -> {names[second]}"
@@ -43,14 +43,14 @@ def tie_text(placement: Placed, binding: Binding, first: int, second: int) -> st
 
 
 def _colocated_with(placement: Placed, first: int, second: int) -> str | None:
-    """The name in the `_class` entries that ties two nodes."""
+    """Return the name in the `_class` entries that ties two nodes."""
     graph = placement.graph
     here, there = ((*graph.colocation(node), graph.names[node]) for node in (first, second))
     return next((label for label in here if label in there), None)
 
 
 def ties_between(placement: Placed, node: int, other: int) -> tuple[str, ...]:
-    """The bindings that lead from a node to another one of its group, the fewest, in words."""
+    """Describe the shortest chain of bindings from a node to another node of its group."""
     return tuple(tie_text(placement, *tie) for tie in _path(placement, node, other))
 
 
@@ -58,31 +58,31 @@ _Tie = tuple[Binding, int, int]
 
 
 def _path(placement: Placed, node: int, other: int) -> list[_Tie]:
-    """The bindings that lead from a node to another one of its group: kind, and both ends.
+    """Return the shortest chain of bindings from a node to another node of its group: kind of binding, and both ends.
 
-    Nodes of a colocation group are bound to its first node; the path goes from one to the other without that.
+    Nodes of a colocation group are bound to its first node; the path goes directly from one member to the other.
     """
     if node == other or placement.partition is None:
         return []
     root = placement.partition.root
-    beside: dict[int, list[tuple[int, _Tie]]] = {}
+    neighbours: dict[int, list[tuple[int, _Tie]]] = {}
     for tie in placement.placer.bindings.ties_of(node, placement.partition.inside):
         _, first, second = tie
         if root[first] == root[second] == root[node]:
-            beside.setdefault(first, []).append((second, tie))
-            beside.setdefault(second, []).append((first, tie))
-    came: dict[int, tuple[int, _Tie]] = {}
+            neighbours.setdefault(first, []).append((second, tie))
+            neighbours.setdefault(second, []).append((first, tie))
+    reached_from: dict[int, tuple[int, _Tie]] = {}
     queue = deque([other])
-    while queue and node not in came:
+    while queue and node not in reached_from:
         current = queue.popleft()
-        for next_node, tie in beside.get(current, ()):
-            if next_node != other and next_node not in came:
-                came[next_node] = (current, tie)
+        for next_node, tie in neighbours.get(current, ()):
+            if next_node != other and next_node not in reached_from:
+                reached_from[next_node] = (current, tie)
                 queue.append(next_node)
     path: list[_Tie] = []
     label: str | None = None
-    while node in came:
-        following, (binding, first, second) = came[node]
+    while node in reached_from:
+        following, (binding, first, second) = reached_from[node]
         before, label = label, None
         if binding is Binding.COLOCATION:
             label = _colocated_with(placement, node, following)
@@ -97,7 +97,7 @@ def _path(placement: Placed, node: int, other: int) -> list[_Tie]:
 
 
 def required_group(placement: Placed, node: int) -> list[int]:
-    """The nodes that a program wants on a node's device: its group, and what conflicts keep apart from it."""
+    """Return the nodes required on a node's device: its group, and the nodes that conflicts split off."""
     group = set(placement.group_of(node))
     conflicts = [fault for fault in placement.faults if isinstance(fault, Conflict)]
     while True:

@@ -1,21 +1,22 @@
-"""The verdict: for every node the rule that settled its device, and the node that is the culprit.
+"""The verdict: for every node, the rule that determined its device and the node responsible (the culprit).
 
-All that is said about a placement reads this record: explanations, blame, differences, colours, tables and pages. A
-verdict is about the node's whole group, and names a cause that can be undone::
+Every view of a placement reads this record: explanations, blame, differences, colours, tables and pages. A verdict is
+about the node's whole group, and it names a cause that can be undone::
 
     v ('/gpu:1') ══ref══> Assign     v: request, by itself    Assign: request, by v, to which a reference edge ties it
     p (Pow int32) ──loc:@p── n       p: kernel, by itself     n: kernel, by p, with which it is colocated
     a (Const) ──> m (on GPU:1)       a: generator, by m, which it follows
 
-The first of these that applies is the rule; for a group, the culprit is the node itself where it applies to the node,
-else the first member in visiting order to which it does:
+The first rule of this list that applies to the group is the verdict's rule. The culprit is the node itself if the rule
+applies to it, otherwise the first member in visiting order to which the rule applies:
 
-1. no device is left; 2. the group came with a device; 3. it follows its input or its consumers, and could be elsewhere;
-4. soft placement gave up its request; 5. its request; 6. what it reads is held on the host; 7. a kernel is missing;
-8. the caller's default device, kernel priority, device-type priority, names; the machine has one device only.
+1. no device is left; 2. the group was assigned before placing; 3. the group follows its input or its consumers,
+although it could be elsewhere; 4. soft placement gave up its request; 5. its request; 6. it reads data that stays on
+the host; 7. a kernel is missing; 8. the caller's default device, kernel priority, device-type priority, name order, or
+the machine has one device only.
 
-Nodes with equal constraints, requests and signatures have the same verdict but for the culprit, so the work is done
-once per distinct combination and spread by arrays.
+Nodes with equal constraints, requests and signatures have the same verdict except for the culprit. The work is
+therefore done once per distinct combination and spread over the nodes by array indexing.
 
 Source: tensorflow/core/common_runtime/placer.cc and colocation_graph.cc, releases 1.15 and 2.21.
 """
@@ -39,7 +40,7 @@ from gpuplace.placer.placed import Placed
 from gpuplace.why.rules import RULES, Rule
 
 RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
-"""How a group got its device -> the rule, for groups that follow another."""
+"""How a group that follows another got its device -> the rule."""
 
 _NUMBER = {rule: number for number, rule in enumerate(RULES)}
 
@@ -49,9 +50,9 @@ class Verdicts:
     """The verdicts of all nodes of a placement."""
 
     rule: np.ndarray
-    """[nodes] int64: position in `RULES`."""
+    """[nodes] int64: index into `RULES`."""
     culprit: np.ndarray
-    """[nodes] int64: the node that the rule applies to, or that is followed."""
+    """[nodes] int64: the node that the rule applies to, or the node that is followed."""
 
     def __repr__(self) -> str:
         counts = np.bincount(self.rule, minlength=len(RULES)).tolist()
@@ -61,47 +62,50 @@ class Verdicts:
         return f"<Verdicts on {len(self.rule):,} nodes: {', '.join(f'{count} {rule}' for count, rule in ranked)}>"
 
     def rule_of(self, node: int) -> Rule:
-        """The rule that settled one node's device."""
+        """Return the rule that determined one node's device."""
         return RULES[self.rule[node]]
 
 
 def verdicts_of(placed: Placed) -> Verdicts:
-    """The verdicts of a placement; worked out once."""
-    found: Verdicts | None = placed.__dict__.get("_verdicts")
-    if found is None:
-        found = placed.__dict__["_verdicts"] = _Judge(placed).verdicts()
-    return found
+    """Return the verdicts of a placement, computed once per placement."""
+    verdicts: Verdicts | None = placed.__dict__.get("_verdicts")
+    if verdicts is None:
+        verdicts = placed.__dict__["_verdicts"] = _VerdictBuilder(placed).verdicts()
+    return verdicts
 
 
 def lacking_types(placed: Placed, member: Member) -> tuple[str, ...]:
-    """Device types whose missing kernels settle the device of a group: those preferred to the one that it got.
+    """Return the device types whose missing kernels determine a group's device.
 
-    Where one type alone is left, all types that it lacks.
+    These are the types without a kernel that come before the chosen type in the order of preference. If only one type
+    is possible, they are all types without a kernel.
     """
-    found = placed.chooser.candidates(member)
-    types = [kind for kind, _ in placed.device_set.prioritized_types()]
-    types = [kind for kind in types if not kind.startswith("XLA_")] or types
-    have = dict(member.supported)
-    lacking = tuple(kind for kind in types if kind not in have)
-    if not found.devices:
+    candidates = placed.chooser.candidates(member)
+    ordered_types = [device_type for device_type, _ in placed.device_set.prioritized_types()]
+    ordered_types = [
+        device_type for device_type in ordered_types if not device_type.startswith("XLA_")
+    ] or ordered_types
+    supported = dict(member.supported)
+    lacking = tuple(device_type for device_type in ordered_types if device_type not in supported)
+    if not candidates.devices:
         return lacking
-    kinds = {placed.device_set.devices[device].device_type for device in found.devices}
-    if len(kinds) == 1:
+    possible_types = {placed.device_set.devices[device].device_type for device in candidates.devices}
+    if len(possible_types) == 1:
         return lacking
-    chosen = placed.device_set.devices[found.first].device_type
-    before = types[: types.index(chosen)] if chosen in types else types
-    return tuple(kind for kind in lacking if kind in before)
+    chosen = placed.device_set.devices[candidates.first].device_type
+    preferred = ordered_types[: ordered_types.index(chosen)] if chosen in ordered_types else ordered_types
+    return tuple(device_type for device_type in lacking if device_type in preferred)
 
 
 def limits_inside(placed: Placed, node: int) -> list[tuple[int, Member]]:
-    """The calls whose functions limit a node's group, with what each asks for inside."""
+    """Return the calls whose functions limit a node's group, each with its constraints inside the function."""
     if placed.partition is None or not placed.partition.inside:
         return []
     return list(placed.placer.bindings.limits_of(node, placed.partition.inside, placed.group_of(node)))
 
 
-class _Judge:
-    """Works out the verdicts: arrays over nodes, `[nodes]` where nothing else is said."""
+class _VerdictBuilder:
+    """Computes the verdicts. Arrays are over nodes, `[nodes]`, unless stated otherwise."""
 
     def __init__(self, placed: Placed) -> None:
         self.placed = placed
@@ -109,6 +113,7 @@ class _Judge:
         self.nodes = np.arange(len(placed.graph), dtype=np.int64)
 
     def verdicts(self) -> Verdicts:
+        """Compute the rule and the culprit of every node."""
         placed = self.placed
         if placed.partition is None or placed.decisions is None or not len(self.graph):
             return Verdicts(np.full(len(self.graph), _NUMBER[Rule.FAILED]), self._blamed(self.nodes.copy()))
@@ -119,13 +124,13 @@ class _Judge:
         rule[is_host] = _NUMBER[Rule.HOST_DATA]
         self._overruled(rule)
         self._following(rule)
-        came = list(placed.single.assigned) if placed.single is not None else []
-        rule[came] = _NUMBER[Rule.ASSIGNED]
+        assigned = list(placed.single.assigned) if placed.single is not None else []
+        rule[assigned] = _NUMBER[Rule.ASSIGNED]
         rule[placed.devices == NOWHERE] = _NUMBER[Rule.FAILED]
-        return Verdicts(rule, self._culprits(rule, came))
+        return Verdicts(rule, self._culprits(rule, assigned))
 
     def _base(self) -> np.ndarray:
-        """[members] the rule as far as a group's constraints tell it."""
+        """Return for each group, [groups], the rule that its constraints alone imply."""
         placed = self.placed
         assert placed.partition is not None
         return np.array(
@@ -133,7 +138,7 @@ class _Judge:
         )
 
     def _following(self, rule: np.ndarray) -> None:
-        """Groups that follow another one, though they could be elsewhere."""
+        """Set the rule of groups that follow another node although they could be elsewhere."""
         placed = self.placed
         assert placed.partition is not None and placed.decisions is not None
         chooser, members = placed.chooser, placed.partition.members
@@ -143,7 +148,7 @@ class _Judge:
             rule[is_free & (placed.decisions.how == how)] = _NUMBER[following]
 
     def _overruled(self, rule: np.ndarray) -> None:
-        """Nodes that got what they asked for though the group's requests clashed, and those that did not."""
+        """Set the rule of nodes whose own request was granted or overridden in a group with clashing requests."""
         placed = self.placed
         assert placed.partition is not None
         settled = np.isin(
@@ -170,70 +175,70 @@ class _Judge:
 
     @cached_property
     def names(self) -> list[ParsedName]:
-        """The distinct requests; malformed ones ask for nothing."""
+        """The distinct requests, parsed; a malformed one requests nothing."""
         return [name or ANY for name in self.placed.placer.parsed]
 
     @cached_property
     def asks(self) -> np.ndarray:
-        """Whether the node itself asks for something."""
+        """[nodes] whether the node itself requests a device."""
         return np.array([name != ANY for name in self.names], dtype=bool)[self.graph.device]
 
     @cached_property
     def is_met(self) -> np.ndarray:
-        """Whether the node's device is one that it asks for; True where it asks for none."""
+        """[nodes] whether the node's device matches its own request; True for a node without one."""
         placed, names = self.placed, self.names
         table = np.zeros((len(names), len(placed.device_set) + 1), dtype=bool)
         for request in numbered(self.graph.device)[0].tolist():
-            found = placed.device_set.matching(names[request])
-            table[request, [placed.chooser.position[device.name] for device in found]] = True
+            matches = placed.device_set.matching(names[request])
+            table[request, [placed.chooser.position[device.name] for device in matches]] = True
         return table[self.graph.device, placed.devices]
 
-    def _culprits(self, rule: np.ndarray, came: list[int]) -> np.ndarray:
-        """The culprit of each node."""
+    def _culprits(self, rule: np.ndarray, assigned: list[int]) -> np.ndarray:
+        """Return the culprit of each node."""
         placed = self.placed
         assert placed.partition is not None and placed.decisions is not None
         culprit = self.nodes.copy()
         asks, is_met = self.asks, self.is_met
         decider = placed.decisions.decider[placed.partition.root]
 
-        def among(of: Rule, *choices: Callable[[], np.ndarray]) -> None:
-            """The node itself, or the first of its group, for the first choice that somebody in the group meets."""
-            here = rule == _NUMBER[of]
-            if not here.any():
+        def choose(named_rule: Rule, *predicates: Callable[[], np.ndarray]) -> None:
+            """Choose the node itself, or the first of its group, by the first predicate that any member satisfies."""
+            has_rule = rule == _NUMBER[named_rule]
+            if not has_rule.any():
                 return
-            left = here.copy()
-            for choice in choices:
-                applies = choice()
+            left = has_rule.copy()
+            for predicate in predicates:
+                applies = predicate()
                 first = self._first_of_group(applies)
-                found = left & (first >= 0)
-                culprit[found] = np.where(applies[found], self.nodes[found], first[found])
-                left &= ~found
+                applied = left & (first >= 0)
+                culprit[applied] = np.where(applies[applied], self.nodes[applied], first[applied])
+                left &= ~applied
             culprit[left] = decider[left]
             self._of_calls(left, culprit)
 
         arrived = np.zeros(len(self.graph), dtype=bool)
-        arrived[came] = True
+        arrived[assigned] = True
         readers = np.zeros(len(self.graph), dtype=bool)
         readers[list(placed.host_causes)] = True
         unmet = asks & ~is_met
         self._dropped(rule, culprit, asks)
-        among(Rule.ASSIGNED, lambda: arrived)
-        among(Rule.SOFT_PLACEMENT, lambda: unmet, lambda: asks)
-        among(Rule.SOFT_RESOURCE, lambda: unmet & self._makes_state(), lambda: unmet, lambda: asks)
-        among(Rule.REQUEST, self._suffices, lambda: asks & is_met, lambda: asks)
-        among(Rule.YIELDS_TO_SOURCE, self._suffices, lambda: asks & is_met, lambda: asks)
-        among(Rule.HOST_DATA, lambda: readers)
-        among(Rule.KERNEL, self._lacks)
-        among(Rule.KERNEL_PRIORITY, self._prefers)
+        choose(Rule.ASSIGNED, lambda: arrived)
+        choose(Rule.SOFT_PLACEMENT, lambda: unmet, lambda: asks)
+        choose(Rule.SOFT_RESOURCE, lambda: unmet & self._makes_state(), lambda: unmet, lambda: asks)
+        choose(Rule.REQUEST, self._suffices, lambda: asks & is_met, lambda: asks)
+        choose(Rule.YIELDS_TO_SOURCE, self._suffices, lambda: asks & is_met, lambda: asks)
+        choose(Rule.HOST_DATA, lambda: readers)
+        choose(Rule.KERNEL, self._lacks)
+        choose(Rule.KERNEL_PRIORITY, self._prefers)
         self._followed(rule, culprit)
         failed = rule == _NUMBER[Rule.FAILED]
         if failed.any():
-            among(Rule.FAILED, lambda: unmet, self._lacks)
+            choose(Rule.FAILED, lambda: unmet, self._lacks)
             culprit[failed] = self._blamed(culprit.copy())[failed]
         return culprit
 
     def _of_calls(self, left: np.ndarray, culprit: np.ndarray) -> None:
-        """Where nobody in the group asks, or lacks a kernel: the call whose function does."""
+        """Blame the call whose function limits the group, if no member itself requests a device or lacks a kernel."""
         partition = self.placed.partition
         if partition is not None and partition.inside:
             for node in np.flatnonzero(left).tolist():
@@ -241,28 +246,31 @@ class _Judge:
                     culprit[node] = call
 
     def _dropped(self, rule: np.ndarray, culprit: np.ndarray, asks: np.ndarray) -> None:
-        """Where requests cancelled each other: the first member that asks for something else, else the source won."""
+        """Blame requests that cancelled each other on the first member whose request clashes with the node's.
+
+        If no member clashes, the source of an edge won, and the rule changes to `YIELDS_TO_SOURCE`.
+        """
         placed = self.placed
         assert placed.partition is not None
-        known: dict[tuple[int, int], int | None] = {}
+        clashing: dict[tuple[int, int], int | None] = {}
         for node in np.flatnonzero(rule == _NUMBER[Rule.REQUESTS_DROPPED]).tolist():
             key = int(placed.partition.root[node]), int(self.graph.device[node])
-            if key not in known:
-                others = (member for member in placed.group_of(node) if asks[member])
-                known[key] = next((member for member in others if self._clash(member, node)), None)
-            other = known[key]
+            if key not in clashing:
+                candidates = (member for member in placed.group_of(node) if asks[member])
+                clashing[key] = next((member for member in candidates if self._clash(member, node)), None)
+            other = clashing[key]
             if other is None:
                 rule[node] = _NUMBER[Rule.YIELDS_TO_SOURCE]
             else:
                 culprit[node] = other
 
     def _clash(self, node: int, other: int) -> bool:
-        """Whether two nodes ask for devices of which none can be both."""
+        """Return whether no device can satisfy the requests of both nodes."""
         request, wish = (self.names[self.graph.device[n]] for n in (node, other))
         return not request.is_compatible(wish)
 
     def _followed(self, rule: np.ndarray, culprit: np.ndarray) -> None:
-        """The input, or the first consumer, of the first visited node of a group that follows."""
+        """Set the culprits of groups that follow: the input, or the first consumer, of the first visited member."""
         placed, graph = self.placed, self.graph
         assert placed.partition is not None and placed.decisions is not None
         first = placed.decisions.decider[placed.partition.root]
@@ -275,7 +283,7 @@ class _Judge:
         culprit[to_input] = graph.src[edge]
 
     def _blamed(self, culprit: np.ndarray) -> np.ndarray:
-        """The culprits of nodes without a device, with those that the faults name."""
+        """Return the culprits of nodes without a device, with the nodes that the faults name."""
         for fault in self.placed.faults:
             node = getattr(fault, "node", None)
             if node is not None:
@@ -285,34 +293,35 @@ class _Judge:
         return culprit
 
     def _first_of_group(self, applies: np.ndarray) -> np.ndarray:
-        """The member, first in visiting order, that something applies to; -1 for groups without."""
+        """Return for each node the first member of its group, in visiting order, with a True value; -1 if none."""
         graph, partition = self.graph, self.placed.partition
         assert partition is not None
-        found = np.flatnonzero(applies)
+        members = np.flatnonzero(applies)
         first = np.full(len(graph), len(graph), dtype=np.int64)
-        np.minimum.at(first, partition.root[found], graph.rank[found])
+        np.minimum.at(first, partition.root[members], graph.rank[members])
         order = np.append(graph.order, -1)
         return order[first[partition.root]]
 
     def _suffices(self) -> np.ndarray:
-        """Whether a node's own request, with the kernels of its group, leads to the device that it has."""
+        """Return whether a node's own request and its group's kernels already imply the device that it has."""
         placed = self.placed
         assert placed.partition is not None
         names, members = self.names, placed.partition.members
         code = placed.partition.member * len(names) + self.graph.device
-        codes, place = np.unique(code, return_inverse=True)
+        codes, inverse = np.unique(code, return_inverse=True)
         first = []
         for member, request in (divmod(value, len(names)) for value in codes.tolist()):
             name = names[request]
-            found = () if name == ANY else placed.chooser.matching(name, members[member].supported)
-            first.append(found[0] if found else NOWHERE)
-        return self.asks & (np.array(first, dtype=np.int64)[place] == placed.devices)
+            devices = () if name == ANY else placed.chooser.matching(name, members[member].supported)
+            first.append(devices[0] if devices else NOWHERE)
+        return self.asks & (np.array(first, dtype=np.int64)[inverse] == placed.devices)
 
     def _makes_state(self) -> np.ndarray:
+        """Return whether a node creates a variable or a resource."""
         return np.array([fact.makes_state for fact in self.placed.facts], dtype=bool)[self.graph.signature]
 
     def _lacks(self) -> np.ndarray:
-        """Whether a node has no kernel for a device type whose lack settles the device of its group."""
+        """Return whether a node lacks a kernel for a device type whose absence determines its group's device."""
         placed = self.placed
         assert placed.partition is not None
         lacking = [set(lacking_types(placed, member)) for member in placed.partition.members]
@@ -321,7 +330,7 @@ class _Judge:
         )
 
     def _prefers(self) -> np.ndarray:
-        """Whether the kernel for the device type that a node's group got has a priority."""
+        """Return whether the node's kernel for the device type of its group has a priority."""
         placed = self.placed
         assert placed.partition is not None
         devices = placed.device_set.devices
@@ -333,36 +342,36 @@ class _Judge:
             lambda member, signature: dict(placed.facts[signature].supported).get(chosen[member], 0) > 0
         )
 
-    def _by_member(self, tell: Callable[[int, int], bool]) -> np.ndarray:
-        """What is told of each group's constraints and a node's signature, once per pair."""
+    def _by_member(self, predicate: Callable[[int, int], bool]) -> np.ndarray:
+        """Evaluate a predicate of a group and a signature once per distinct pair, and spread it over the nodes."""
         placed = self.placed
         assert placed.partition is not None
         code = placed.partition.member * len(placed.facts) + self.graph.signature
-        codes, place = np.unique(code, return_inverse=True)
-        told = [tell(*divmod(value, len(placed.facts))) for value in codes.tolist()]
-        return np.array(told, dtype=bool)[place]
+        codes, inverse = np.unique(code, return_inverse=True)
+        values = [predicate(*divmod(value, len(placed.facts))) for value in codes.tolist()]
+        return np.array(values, dtype=bool)[inverse]
 
 
 def _rule_of_member(placed: Placed, member: Member) -> Rule:
-    """The rule as far as a group's constraints tell it."""
-    found = placed.chooser.candidates(member)
+    """Return the rule that a group's constraints alone imply."""
+    candidates = placed.chooser.candidates(member)
     devices = placed.device_set.devices
-    if not found.devices:
+    if not candidates.devices:
         return Rule.FAILED
     if member.assigned != ANY:
         return Rule.ASSIGNED
-    if found.level in (SOFT, SOFT_RESOURCE):
-        return Rule.SOFT_PLACEMENT if found.level == SOFT else Rule.SOFT_RESOURCE
+    if candidates.level in (SOFT, SOFT_RESOURCE):
+        return Rule.SOFT_PLACEMENT if candidates.level == SOFT else Rule.SOFT_RESOURCE
     if member.requested != ANY:
         return Rule.REQUEST
     if lacking_types(placed, member):
         return Rule.KERNEL
-    if len(found.devices) > 1 and devices[found.first].name == placed.chooser.default_local_device:
+    if len(candidates.devices) > 1 and devices[candidates.first].name == placed.chooser.default_local_device:
         return Rule.DEFAULT_DEVICE
-    kinds = {devices[device].device_type for device in found.devices}
+    possible_types = {devices[device].device_type for device in candidates.devices}
     priority = dict(member.supported)
-    if len({priority[kind] for kind in kinds}) > 1:
+    if len({priority[device_type] for device_type in possible_types}) > 1:
         return Rule.KERNEL_PRIORITY
-    if len(kinds) > 1:
+    if len(possible_types) > 1:
         return Rule.TYPE_PRIORITY
-    return Rule.NAME_ORDER if len(found.devices) > 1 else Rule.ONLY_DEVICE
+    return Rule.NAME_ORDER if len(candidates.devices) > 1 else Rule.ONLY_DEVICE

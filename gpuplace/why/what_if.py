@@ -1,13 +1,13 @@
-"""Where a node would be if one thing were otherwise: without a request, with a kernel, with another request.
+"""Where a node would be after one change: without a request, with a kernel, or with another request.
 
-A small change touches the groups of the changed nodes' components, and whoever follows those groups. Only these are
-worked out anew, by the placer's own rules, one node at a time and only as far as an answer needs them::
+A small change affects the groups in the components of the changed nodes, and the nodes that follow those groups. Only
+these are recomputed, by the placer's own rules, one node at a time and only as far as an answer needs them::
 
     without v's request     v ══ w     regrouped: GPU:0 instead of GPU:1
                             │
-                            └──> s (Shape) ──> ...      s follows v, so that it is asked too; nobody else is
+                            └──> s (Shape) ──> ...      s follows v, so it is recomputed; no other node is
 
-Tests compare the answers with placing the changed graph as a whole.
+Tests compare the answers with a placement of the changed graph as a whole.
 
 Source: tensorflow/core/common_runtime/placer.cc and colocation_graph.cc, releases 1.15 and 2.21.
 """
@@ -33,11 +33,11 @@ from gpuplace.why.rules import FOLLOWING, Rule
 from gpuplace.why.verdict import lacking_types, verdicts_of
 
 _FOLLOWS = (METADATA, IDENTITY, GENERATOR)
-_Merged = tuple[Grouping, dict[int, list[int]], list[Conflict]]
-_Asked = tuple[int, frozenset[tuple[int, ParsedName]]]
-_REMEMBERED_NODES = 100_000
+_MergedComponent = tuple[Grouping, dict[int, list[int]], list[Conflict]]
+_RequestKey = tuple[int, frozenset[tuple[int, ParsedName]]]
+_CACHED_NODES = 100_000
 _UNDONE = (Rule.REQUEST, Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED)
-"""Rules that are undone by taking the culprit's request away."""
+"""Rules that are undone by removing the culprit's request."""
 
 
 def regroup(
@@ -46,12 +46,12 @@ def regroup(
     member: Callable[[int], Member],
     record: Callable[[Merge], None] | None = None,
 ) -> tuple[Grouping, list[Conflict]]:
-    """Merges the nodes of one component again, in TensorFlow's order.
+    """Merge the nodes of one component again, in TensorFlow's order.
 
     Args:
         placed: the placement.
-        component: see `Bindings`.
-        member: the constraints of each node before merging.
+        component: the component's number; see `Bindings`.
+        member: returns the constraints of a node before merging.
         record: called with each merge.
     """
     conflicts: list[Conflict] = []
@@ -64,26 +64,26 @@ def regroup(
     return grouping, conflicts
 
 
-class _Remembered:
-    """Merged components by their number and what is asked for in them, the last ones, of so many nodes together."""
+class _MergeCache:
+    """Recently merged components by their number and the requests in them, limited by their total number of nodes."""
 
     def __init__(self) -> None:
-        self._found: dict[_Asked, _Merged] = {}
+        self._merges: dict[_RequestKey, _MergedComponent] = {}
         self._nodes = 0
 
-    def get(self, asked: _Asked) -> _Merged | None:
-        """One that was kept."""
-        return self._found.get(asked)
+    def get(self, key: _RequestKey) -> _MergedComponent | None:
+        """Return a cached merge, or None."""
+        return self._merges.get(key)
 
-    def keep(self, asked: _Asked, merged: _Merged) -> None:
-        """Keeps one and forgets the oldest others as needed."""
-        self._found[asked] = merged
+    def keep(self, key: _RequestKey, merged: _MergedComponent) -> None:
+        """Cache a merge and drop the oldest ones beyond the limit."""
+        self._merges[key] = merged
         self._nodes += _nodes_in(merged)
-        while self._nodes > _REMEMBERED_NODES and len(self._found) > 1:
-            self._nodes -= _nodes_in(self._found.pop(next(iter(self._found))))
+        while self._nodes > _CACHED_NODES and len(self._merges) > 1:
+            self._nodes -= _nodes_in(self._merges.pop(next(iter(self._merges))))
 
 
-def _nodes_in(merged: _Merged) -> int:
+def _nodes_in(merged: _MergedComponent) -> int:
     return sum(map(len, merged[1].values()))
 
 
@@ -91,10 +91,10 @@ class WhatIf:
     """A placement with some nodes changed.
 
     Args:
-        placed: the placement as it is.
-        requests: node -> what it asks for instead.
+        placed: the unchanged placement.
+        requests: node -> the request that replaces its own.
         kernels: node -> the device types that have a kernel for it instead.
-        limits_host: whether what nodes read keeps them on the host.
+        limits_host: whether nodes that read host data stay on the host.
     """
 
     def __init__(
@@ -112,52 +112,52 @@ class WhatIf:
         self.bindings = placed.placer.bindings
         self._components = {int(self.bindings.component[node]) for node in (*self.requests, *self.kernels)}
         self._groupings: dict[int, tuple[Grouping, dict[int, list[int]]]] = {}
-        self._known: dict[int, int] = {}
+        self._devices: dict[int, int] = {}
         self.conflicts: list[Conflict] = []
-        """What could not be brought together in the components looked at so far."""
+        """Conflicts in the components recomputed so far."""
 
     def also(self, node: int) -> WhatIf:
-        """Works the node's own component out anew too, though nothing is changed in it."""
+        """Recompute the node's component too, although nothing changes in it."""
         self._components.add(int(self.bindings.component[node]))
         return self
 
     def device(self, node: int) -> int:
-        """Position of the node's device, or `NOWHERE`."""
+        """Return the position of the node's device, or `NOWHERE`."""
         waiting = [node]
         while waiting:
             current = waiting[-1]
             first = self._first_visited(current)
-            if first in self._known:
+            if first in self._devices:
                 waiting.pop()
                 continue
             leaders = self._leaders(first) if self._may_differ(current, first) else None
             if leaders is None:
-                self._known[first] = int(self.placed.devices[first])
+                self._devices[first] = int(self.placed.devices[first])
                 continue
-            missing = [leader for leader in leaders if self._first_visited(leader) not in self._known]
+            missing = [leader for leader in leaders if self._first_visited(leader) not in self._devices]
             if missing:
                 waiting.extend(missing)
             else:
-                self._known[first] = self._decided(first, leaders)
-        return self._known[self._first_visited(node)]
+                self._devices[first] = self._decided(first, leaders)
+        return self._devices[self._first_visited(node)]
 
     def candidates(self, node: int) -> Candidates:
-        """The devices that the node's group may have."""
+        """Return the devices that the node's group may have."""
         return self.placed.chooser.candidates(self.constraints(node))
 
     def constraints(self, node: int) -> Member:
-        """Constraints of the node's group."""
+        """Return the constraints of the node's group."""
         if not self._is_changed(node):
             return self.placed.constraints(node)
         grouping, groups = self._grouping(node)
-        found = grouping.constraints(node)
-        supported = without_xla(found.supported, found.requested)
+        member = grouping.constraints(node)
+        supported = without_xla(member.supported, member.requested)
         if self.limits_host and not _host_readers(self.placed).isdisjoint(groups[grouping.find(node)]):
             supported = tuple(item for item in supported if item[0] == "CPU")
-        return replace(found, supported=supported)
+        return replace(member, supported=supported)
 
     def reason(self, node: int) -> str:
-        """In words, what leads the node's group to its device."""
+        """Return in words why the node's group gets its device."""
         names, chosen = self.graph.names, self.device(node)
         grouping, groups = self._grouping(node) if self._is_changed(node) else (None, {})
         group = self.placed.group_of(node) if grouping is None else groups[grouping.find(node)]
@@ -183,22 +183,22 @@ class WhatIf:
         return _first_choice(group)
 
     def _member(self, node: int) -> Member:
-        """The constraints of one node before merging."""
-        found = self.single(node)
+        """Return the constraints of one node before merging."""
+        member = self.single(node)
         name = self.requests.get(node)
-        if name is not None and found.assigned == ANY:
+        if name is not None and member.assigned == ANY:
             makes_state = self.placed.facts_of(node).makes_state
             supported = supported_when_asking(self.placed, node, name)
-            found = Member(supported, requested=name, resource=name if makes_state else ANY)
+            member = Member(supported, requested=name, resource=name if makes_state else ANY)
         if node in self.kernels:
-            found = replace(found, supported=self.kernels[node])
-        return found
+            member = replace(member, supported=self.kernels[node])
+        return member
 
     def _is_changed(self, node: int) -> bool:
         return int(self.bindings.component[node]) in self._components
 
     def _grouping(self, node: int) -> tuple[Grouping, dict[int, list[int]]]:
-        """The merged component of a node, and the members of each group by root."""
+        """Return the merged component of a node, and the members of each group by root."""
         component = int(self.bindings.component[node])
         if component not in self._groupings:
             grouping, groups, conflicts = self._merged(component)
@@ -206,24 +206,26 @@ class WhatIf:
             self._groupings[component] = grouping, groups
         return self._groupings[component]
 
-    def _merged(self, component: int) -> _Merged:
-        """The component merged anew; the last are remembered, as the remedies of many nodes ask for the same."""
-        of = self.bindings.component
-        asked = frozenset((node, name) for node, name in self.requests.items() if of[node] == component)
-        known: _Remembered
-        known = _Remembered() if self.kernels else self.placed.__dict__.setdefault("_merged", _Remembered())
-        found = known.get((component, asked))
-        if found is None:
+    def _merged(self, component: int) -> _MergedComponent:
+        """Merge a component again. Merges are cached because the remedies of many nodes try the same requests."""
+        components = self.bindings.component
+        requests = frozenset(
+            (node, name) for node, name in self.requests.items() if components[node] == component
+        )
+        cache: _MergeCache
+        cache = _MergeCache() if self.kernels else self.placed.__dict__.setdefault("_merged", _MergeCache())
+        merged = cache.get((component, requests))
+        if merged is None:
             grouping, conflicts = regroup(self.placed, component, self._member)
             groups: dict[int, list[int]] = {}
             for member in self.bindings.nodes_of(component):
                 groups.setdefault(grouping.find(member), []).append(member)
-            found = grouping, groups, conflicts
-            known.keep((component, asked), found)
-        return found
+            merged = grouping, groups, conflicts
+            cache.keep((component, requests), merged)
+        return merged
 
     def _first_visited(self, node: int) -> int:
-        """The member of the node's group that is visited first."""
+        """Return the member of the node's group that is visited first."""
         if not self._is_changed(node):
             return self.placed.first_visited(node)
         grouping, groups = self._grouping(node)
@@ -231,13 +233,13 @@ class WhatIf:
         return min(groups[grouping.find(node)], key=lambda member: (bool(late[member]), int(rank[member])))
 
     def _may_differ(self, node: int, first: int) -> bool:
-        """Whether a group can have another device now: it is merged anew, follows others, or may begin to."""
+        """Return whether a group may get another device: it is merged again, follows another, or may start to."""
         if self._is_changed(node):
             return True
         return self.placed.facts_of(first).is_identity or int(self.decisions.how[first]) in _FOLLOWS
 
     def _leaders(self, first: int) -> list[int]:
-        """The nodes whose device a group takes over, if it may: none for a group that decides for itself."""
+        """Return the nodes whose device a group may take over; none for a group that decides for itself."""
         graph, late, rank = self.graph, self.decisions.outline.is_generator, self.graph.rank
         if first in self.single.assigned:
             return []
@@ -258,7 +260,7 @@ class WhatIf:
         return [source] if is_placed and (fact.is_metadata or self._is_passing(first, source)) else []
 
     def _is_passing(self, node: int, source: int) -> bool:
-        """Whether an Identity has no request, one edge in and one out, and neighbours with equal requests."""
+        """Return whether an Identity has no request, one edge in, one out, and neighbours with equal requests."""
         graph = self.graph
         out = graph.out_edges(node)
         has_sink = not out if graph.leads_to_sink is None else bool(graph.leads_to_sink[node])
@@ -267,19 +269,20 @@ class WhatIf:
         return (self._request(int(graph.dst[out[0]])) if out else "") == self._request(source)
 
     def _request(self, node: int) -> str:
-        """What a node asks for, as written."""
+        """Return a node's request as written."""
         name = self.requests.get(node)
         return self.graph.requested_device(node) if name is None else name.to_string()
 
     def _decided(self, first: int, leaders: Iterable[int]) -> int:
-        given = self.single.assigned.get(first)
-        if given is not None:
-            return self.placed.chooser.position[given.to_string()]
-        found = self.candidates(first)
-        wanted = {self._known[self._first_visited(leader)] for leader in leaders}
-        if len(wanted) == 1 and (device := wanted.pop()) in found.devices:
+        """Return a group's device: that of its leaders if they agree and it may have it, else its first choice."""
+        assigned = self.single.assigned.get(first)
+        if assigned is not None:
+            return self.placed.chooser.position[assigned.to_string()]
+        candidates = self.candidates(first)
+        leader_devices = {self._devices[self._first_visited(leader)] for leader in leaders}
+        if len(leader_devices) == 1 and (device := leader_devices.pop()) in candidates.devices:
             return device
-        return found.first if found.devices else NOWHERE
+        return candidates.first if candidates.devices else NOWHERE
 
 
 def _first_choice(group: list[int]) -> str:
@@ -287,19 +290,19 @@ def _first_choice(group: list[int]) -> str:
 
 
 def _host_readers(placed: Placed) -> frozenset[int]:
-    """The nodes that keep their groups on the CPU because of what they read; worked out once."""
-    found: frozenset[int] | None = placed.__dict__.get("_host_readers")
-    if found is None:
+    """Return the nodes that keep their groups on the CPU because of the data they read; computed once."""
+    nodes: frozenset[int] | None = placed.__dict__.get("_host_readers")
+    if nodes is None:
         readers = host_readers(placed.graph, placed.facts) if placed.placer.rules == "2.21" else ()
-        found = placed.__dict__["_host_readers"] = frozenset(readers)
-    return found
+        nodes = placed.__dict__["_host_readers"] = frozenset(readers)
+    return nodes
 
 
 def anyway(placed: Placed, node: int) -> str:
-    """What would hold a node where it is without the verdict's cause: in words, "" where it would be elsewhere.
+    """Return what would hold a node where it is without the verdict's cause, in words; "" if it would be elsewhere.
 
-    The cause is the culprit's request, its missing kernel, or the rule by which it follows another node. What the
-    placer prefers where nobody asks cannot be undone, nor can a failure.
+    The cause is the culprit's request, its missing kernel, or the rule by which it follows another node. A preference
+    of the placer among unrequested devices cannot be undone, nor can a failure.
     """
     verdicts = verdicts_of(placed)
     rule, culprit = verdicts.rule_of(node), int(verdicts.culprit[node])
@@ -307,16 +310,16 @@ def anyway(placed: Placed, node: int) -> str:
     if placed.partition is None or device == NOWHERE:
         return ""
     member, chooser = placed.constraints(node), placed.chooser
-    by_itself = None
+    candidates = None
     if rule in FOLLOWING:
-        by_itself = chooser.candidates(member)
+        candidates = chooser.candidates(member)
     elif rule is Rule.KERNEL_PRIORITY:
         equal = tuple((kind, 0) for kind, _ in member.supported)
-        by_itself = chooser.candidates(replace(member, supported=equal))
+        candidates = chooser.candidates(replace(member, supported=equal))
     elif rule is Rule.DEFAULT_DEVICE:
-        by_itself = chooser.without_default().candidates(member)
-    if by_itself is not None:
-        return _first_choice(placed.group_of(node)) if by_itself.first == device else ""
+        candidates = chooser.without_default().candidates(member)
+    if candidates is not None:
+        return _first_choice(placed.group_of(node)) if candidates.first == device else ""
     if rule is Rule.ASSIGNED:
         return "the placer's own choice" if _without_assignment(placed, culprit, node) == device else ""
     changed = undone(placed, rule, culprit)
@@ -324,26 +327,26 @@ def anyway(placed: Placed, node: int) -> str:
 
 
 def undone(placed: Placed, rule: Rule, culprit: int) -> WhatIf | None:
-    """The placement without a verdict's cause; remembered, as many nodes share a culprit."""
-    known: dict[tuple[Rule, int], WhatIf | None] = placed.__dict__.setdefault("_undone", {})
+    """Return the placement without a verdict's cause; cached, because many nodes share a culprit."""
+    cache: dict[tuple[Rule, int], WhatIf | None] = placed.__dict__.setdefault("_undone", {})
     key = (rule, culprit)
-    if key not in known:
-        made = None
+    if key not in cache:
+        changed = None
         if rule in _UNDONE and placed.graph.device[culprit]:
-            made = WhatIf(placed, requests={culprit: ANY})
+            changed = WhatIf(placed, requests={culprit: ANY})
         elif (
             rule is Rule.KERNEL
             and with_missing_kernels(placed, culprit) != placed.facts_of(culprit).supported
         ):
-            made = WhatIf(placed, kernels={culprit: with_missing_kernels(placed, culprit)})
+            changed = WhatIf(placed, kernels={culprit: with_missing_kernels(placed, culprit)})
         elif rule is Rule.HOST_DATA:
-            made = WhatIf(placed, limits_host=False).also(culprit)
-        known[key] = made
-    return known[key]
+            changed = WhatIf(placed, limits_host=False).also(culprit)
+        cache[key] = changed
+    return cache[key]
 
 
 def with_missing_kernels(placed: Placed, node: int) -> SupportedTypes:
-    """The node's device types with those whose missing kernels settle its device."""
+    """Return the node's device types, and those whose missing kernels determine its device."""
     own = placed.facts_of(node).supported
     return (
         *own,
@@ -352,7 +355,7 @@ def with_missing_kernels(placed: Placed, node: int) -> SupportedTypes:
 
 
 def _without_assignment(placed: Placed, culprit: int, node: int) -> int:
-    """Position of a node's device if another node came without one."""
+    """Return the position of a node's device if another node had not been assigned before."""
     names = placed.graph.names
     assigned = {names[i]: device for i, device in placed.assigned.items() if i != culprit}
     again: Placed = place_nodes(

@@ -1,7 +1,7 @@
-"""The requests that reference and resource edges take away, as TensorFlow logs them.
+"""Requests overridden by reference and resource edges, as TensorFlow logs them.
 
-A consumer that asks for another device than the variable it reads goes where the variable is, and
-`log_device_placement` says so on stderr, before the lines of the nodes:
+A consumer that requests another device than the variable it reads goes where the variable is. With
+`log_device_placement`, TensorFlow reports that on stderr, before the lines of the nodes:
 
     Ignoring device specification /device:GPU:1 for node 'u' because the input edge from 'v' is a reference connection
     and already has a device field set to /device:CPU:0
@@ -20,23 +20,23 @@ from gpuplace.why.what_if import regroup
 
 
 def yielded_request_notes(placement: Placed, release: str) -> list[str]:
-    """A line for each request that an edge takes away, in the order of the consumers.
+    """Return a line for each request that an edge overrides, in the order of the consumers.
 
     Args:
         placement: the placement.
-        release: whose words.
+        release: the release whose wording is used.
     """
     single = placement.single
     if single is None or placement.partition is None:
         return []
     yielded: dict[int, Merge] = {}
 
-    def hear(merge: Merge) -> None:
+    def record(merge: Merge) -> None:
         if merge.yielded:
             yielded.setdefault(merge.second, merge)
 
     for component in _contested(placement):
-        regroup(placement, component, single, hear)
+        regroup(placement, component, single, record)
     graph = placement.graph
     lines = []
     for node, merge in sorted(yielded.items(), key=lambda item: int(graph.rank[item[0]])):
@@ -52,10 +52,10 @@ def yielded_request_notes(placement: Placed, release: str) -> list[str]:
 
 
 def _contested(placement: Placed) -> list[int]:
-    """The groups, by component, in which nodes ask for more than one device."""
+    """Return the groups, by component, whose nodes request more than one device."""
     bindings, graph = placement.placer.bindings, placement.graph
     asking = bindings.bound[graph.device[bindings.bound] != 0]
     pairs = np.unique(np.stack((bindings.component[asking], graph.device[asking])), axis=1)
     components, counts = np.unique(pairs[0], return_counts=True)
-    found: list[int] = components[counts > 1].tolist()
-    return found
+    contested: list[int] = components[counts > 1].tolist()
+    return contested

@@ -23,6 +23,8 @@ exclude_patterns = ["site", ".ipynb_checkpoints", "**/.ipynb_checkpoints"]
 
 # Lessons are shown with the outputs that they are stored with.
 nb_execution_mode = "off"
+# Explorers carry data for JupyterLab's extension beside the HTML that the site shows.
+suppress_warnings = ["mystnb.unknown_mime_type"]
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 

@@ -13,11 +13,11 @@ import math
 
 import numpy as np
 
-from gpuplace.advisor import searcher
-from gpuplace.advisor.chains import Chain, Ground
+from gpuplace.advisor import split_search
+from gpuplace.advisor.chains import Chain, SearchContext
 from gpuplace.advisor.problem import Problem, checked
-from gpuplace.advisor.search import solve
-from gpuplace.advisor.searcher import OBJECTIVES
+from gpuplace.advisor.solve import solve
+from gpuplace.advisor.split_search import OBJECTIVES
 from gpuplace.advisor.workloads import read_workload
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from tests.advisor.step_examples import random_step
@@ -26,8 +26,8 @@ from tests.advisor.workload_examples import as_text, random_workload
 
 def best_of_all(problem: Problem, objective: str) -> float:
     """The best objective of all splits; infinite if none fits."""
-    ground = Ground(problem, objective, True)
-    chain, net = Chain(ground), ground.arrays
+    context = SearchContext(problem, objective, True)
+    chain, net = Chain(context), context.arrays
     best = math.inf
     for split in itertools.product(range(net.device_count), repeat=problem.group_count):
         device = np.array(split)
@@ -59,9 +59,9 @@ def main() -> None:
     parser.add_argument("--annealing", action="store_true")
     arguments = parser.parse_args()
     if arguments.annealing:
-        searcher._ALL = 0
+        split_search._ALL = 0
     for objective in arguments.objective or OBJECTIVES:
-        equal = judged = 0
+        equal = compared = 0
         for seed in range(arguments.count):
             try:
                 problem = random_problem(objective, seed, arguments.most)
@@ -70,14 +70,15 @@ def main() -> None:
                 continue
             except ResourceExhaustedError:
                 found = math.inf
-            judged += 1
+            compared += 1
             best = best_of_all(problem, objective)
             if found <= best * (1 + 1e-9) + 1e-12:
                 equal += 1
             else:
                 print(f"{objective}: seed {seed}: found {found:g}, best {best:g}")
         print(
-            f"{objective}: {equal} of {judged} are the best of all splits ({equal / judged:.2%})", flush=True
+            f"{objective}: {equal} of {compared} are the best of all splits ({equal / compared:.2%})",
+            flush=True,
         )
 
 

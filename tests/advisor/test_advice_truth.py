@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.advisor.steps.judge import judged
+from gpuplace.advisor.steps.placed_choice import place_choice
 from tests.advisor.step_graphs import branches, graph_of, large, stack, towers
 from tests.benchmarks.advised_nets import gnmt
 from tests.support.advised_programs import build_as_advised, comparable_nodes, is_part
@@ -50,11 +50,11 @@ def scattered(build, machine, seed):
     """An advice whose choice is random, so that ops of all kinds are parted."""
     advice = tf.advise(graph_of(build), "train", machine=machine, config=SOFT, steps=1)
     case, rng = advice._case, np.random.default_rng(seed)
-    count = len(case.rehearsal.units.names)
-    choice = rng.integers(-1, len(case.asked.device_set), count)
+    count = len(case.scorer.units.names)
+    choice = rng.integers(-1, len(case.original.device_set), count)
     if seed % 2:  # what is made one after the other is together now and then
         choice = np.repeat(choice, rng.integers(1, 5, count))[:count]
-    return type(advice)(case, judged(case, choice), "step_time", 0.0)
+    return type(advice)(case, place_choice(case, choice), "step_time", 0.0)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -75,7 +75,7 @@ def test_a_part_of_it_can_be_applied(advised):
     assert whole.value == pytest.approx(advice.value)
     first = advice.apply([advice.moves[0].scope])
     assert {name for move in first.moves for name in move.nodes} == set(advice.moves[0].nodes)
-    with pytest.raises(InvalidArgumentError, match="Nothing is advised for 'nowhere'"):
+    with pytest.raises(InvalidArgumentError, match="There is no recommended move of 'nowhere'"):
         advice.apply(["nowhere"])
 
 

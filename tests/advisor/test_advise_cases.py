@@ -8,8 +8,8 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.advisor.steps import step_search
-from gpuplace.advisor.steps.freedom import freedom_of
-from gpuplace.advisor.steps.rehearsal import Rehearsal
+from gpuplace.advisor.steps.candidates import candidates_of
+from gpuplace.advisor.steps.choice_scores import ChoiceScorer
 from gpuplace.cli import main
 from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graphdef.messages import GraphDef
@@ -27,8 +27,8 @@ def advise(graph=GRAPH, machine="2x V100", steps=30, **options):
 def test_with_one_device_there_is_nothing_to_choose():
     advice = advise(machine="cpu")
     assert not advice.has_gain and advice.moves == () and advice.value == advice.before
-    assert "There is only one device, CPU:0: nothing can be elsewhere." in str(advice)
-    assert "nothing to gain was found" in advice.text and advice.as_python().count("/device") == 0
+    assert "There is only one device, CPU:0, so there is nothing to choose." in str(advice)
+    assert "the search found nothing better" in advice.text and advice.as_python().count("/device") == 0
     assert advice.graph_def() == GRAPH.as_graph_def()
 
 
@@ -51,7 +51,7 @@ def test_costs_can_be_measured():
     assert usual.placement["product"].endswith("GPU:0") and not usual.has_gain
     assert measured.placement["product"].endswith("CPU:0") and measured.value < 0.9 * measured.before
     assert measured.estimate.cost_model is fitted
-    with pytest.raises(TypeError, match="cost_model: a CostModel; got"):
+    with pytest.raises(TypeError, match="cost_model must be a CostModel; got"):
         advise(graph, cost_model=metadata)
 
 
@@ -61,11 +61,13 @@ def test_images_with_channels_first_stay_on_gpus_whose_kernels_take_them(data_fo
         images = tf.ones([1, 8, 8, 8], name="images")
         found = tf.nn.conv2d(images, tf.ones([1, 1, 8, 8]), [1, 1, 1, 1], "SAME", data_format=data_format)
         tf.identity(tf.nn.max_pool(found, 1, 1, "SAME", data_format), name="out")
-    freedom = freedom_of(tf.place(graph, "2x V100"), {})
+    candidates = candidates_of(tf.place(graph, "2x V100"), {})
     for name in ("Conv2D", "MaxPool"):
-        node = freedom.placement.graph.index[name]
-        allowed = freedom.allowed[freedom.group[node]].tolist()
-        labels = [label for label, may in zip(freedom.placement.device_labels, allowed, strict=True) if may]
+        node = candidates.placement.graph.index[name]
+        allowed = candidates.allowed[candidates.group[node]].tolist()
+        labels = [
+            label for label, may in zip(candidates.placement.device_labels, allowed, strict=True) if may
+        ]
         assert ("CPU:0" in labels) == (data_format == "NHWC") and {"GPU:0", "GPU:1"} <= set(labels)
 
 
@@ -122,10 +124,10 @@ def test_kept_nodes_can_be_told_where_to_be():
             {"block_0": "/gpu:0", "block_0/branch_1": "/gpu:1"},
             "keep contradicts itself: .* cannot be on '/gpu:0' and",
         ),
-        ({"*/weights": "/gpu:0", "*/weights/read": "/gpu:1"}, "cannot be met: Cannot colocate nodes"),
-        ({"block_0/*": "/gpu:5"}, "cannot be met: .*was explicitly assigned to /gpu:5"),
-        ({"block_0/*": "gpu 5"}, "keep wants 'block_0/\\*' on 'gpu 5', which is no device"),
-        ("blok_0", "keep: no node is chosen by 'blok_0'"),
+        ({"*/weights": "/gpu:0", "*/weights/read": "/gpu:1"}, "cannot be satisfied: Cannot colocate nodes"),
+        ({"block_0/*": "/gpu:5"}, "cannot be satisfied: .*was explicitly assigned to /gpu:5"),
+        ({"block_0/*": "gpu 5"}, "keep puts 'block_0/\\*' on 'gpu 5', which is not a device"),
+        ("blok_0", "keep: no node matches 'blok_0'"),
     ],
 )
 def test_contradictions_in_what_is_kept_are_named(keep, sentence):
@@ -144,7 +146,7 @@ def test_a_program_that_cannot_be_placed_is_advised_on_without_its_requests():
         branches(blocks=1)()
     advice = advise(graph)
     assert advice.baseline is None and advice.before == math.inf
-    assert "As the program has it, it cannot be placed: " in str(advice) and advice.fits
+    assert "The program cannot be placed as it is: " in str(advice) and advice.fits
     assert dict(tf.place(advice.graph_def(), "2x V100")) == dict(advice.placement)
     with pytest.raises(OpError, match="GPU:7"):
         advise(graph, keep=True)
@@ -170,7 +172,7 @@ def test_room_is_found_where_there_is_hardly_any():
 
 def test_where_the_time_is_too_short_nothing_more_is_prepared_and_it_is_said(monkeypatch):
     monkeypatch.setattr(step_search, "levels_of", lambda *_: pytest.fail("the step in numbers was made"))
-    monkeypatch.setattr(Rehearsal, "measure_memory", lambda _: pytest.fail("memory was measured"))
+    monkeypatch.setattr(ChoiceScorer, "measure_memory", lambda _: pytest.fail("memory was measured"))
     advice = advise(seconds=1e-6, steps=None)
     assert not advice.has_gain
     assert "There was no time to try another placement" in advice.explain()
@@ -191,9 +193,9 @@ def test_memory_that_is_not_predicted_is_counted_roughly():
     advice = tf.advise(graph, "train", machine="2x GTX 1050", objective="memory", steps=60)
     assert not advice.estimate.memory.devices
     assert 128 * 2**20 < advice.value < 0.8 * advice.before
-    assert advice.notes[0] == "Memory is counted roughly." and "rows" in advice.notes[1]
+    assert advice.notes[0] == "The memory is a rough estimate." and "rows" in advice.notes[1]
     assert advice.fits is None and set(advice.estimate.peak_memory.values()) >= {None}
-    assert "it is not known whether it fits: " in advice.text
+    assert "whether it fits is not known: " in advice.text
     assert "Whether the step fits on GPU:0, GPU:1 is not known: " in advice.explain()
     unknown = [point for point in advice.tradeoff(limits=1, steps=20).rows() if point.fits is None]
     assert unknown and all(point.peak_memory is None for point in unknown)
@@ -204,21 +206,26 @@ def test_what_an_advice_rests_on_is_said():
         rows = tf.placeholder(tf.float32, name="rows")
         tf.matmul(rows, rows, name="product")
     notes = advise(graph, fetches="product").notes
-    assert "Assumed: Unknown sizes of 'rows' (Placeholder) are taken as 1: its shape is <unknown>." in notes
+    assert (
+        "Assumed: Unknown sizes of 'rows' (Placeholder) are assumed to be 1: its shape is <unknown>." in notes
+    )
     fed = tf.advise(graph, "product", {"rows": (64, 64)}, machine="2x V100", steps=10)
     assert not [note for note in fed.notes if "Assumed" in note]
 
 
-def test_a_device_that_keep_wants_and_soft_placement_gives_up_is_named():
+def test_a_kept_device_that_soft_placement_changes_is_named():
     def told(keep):
         return [note for note in advise(keep=keep, config=SOFT).notes if "keep" in note]
 
     assert told({"train/learning_rate": "/gpu:7"}) == [
-        "train/learning_rate, which keep wants on '/gpu:7', cannot be there: soft placement puts it on GPU:0."
+        "keep puts train/learning_rate on '/gpu:7', where it cannot run: soft placement moved it to GPU:0."
     ]
     assert told({"train/learning_rate": "/gpu:1"}) == [] == told("train")
     many = told({"*": "/gpu:7"})
-    assert len(many) == 1 and f"and {len(GRAPH.get_operations()) - 1:,} more of keep" in many[0]
+    assert (
+        len(many) == 1
+        and f"and {len(GRAPH.get_operations()) - 1:,} more kept nodes are on other devices" in many[0]
+    )
 
 
 def test_memory_is_divided():
@@ -267,15 +274,15 @@ def test_steps_and_seed_settle_the_answer():
     [
         ({"objective": "speed"}, "There is no objective 'speed'"),
         *[
-            ({"seconds": value}, "seconds is .*, not a number above 0")
+            ({"seconds": value}, "seconds is .*, but must be a number above 0")
             for value in (0, -1, math.nan, math.inf, "3")
         ],
         *[
-            ({"steps": value}, "steps is .*, not a whole number above 0")
+            ({"steps": value}, "steps is .*, but must be an integer above 0")
             for value in (0, -1, 1.5, math.nan, "3")
         ],
         *[
-            ({"seed": value}, "seed is .*, not a whole number from 0 on")
+            ({"seed": value}, "seed is .*, but must be an integer of at least 0")
             for value in (-1, 1.5, math.nan, "3", None)
         ],
         (
@@ -298,12 +305,12 @@ def test_wrong_questions_are_answered(options, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"keep": 3}, "keep is a pattern, a function, several of them or a mapping to devices; got 3"),
+        ({"keep": 3}, "keep must be a pattern, a function, several of them or a mapping to devices; got 3"),
         (
             {"keep": ["rows", 3]},
-            "keep: a pattern, a regular expression or a function of a node's name; got 3",
+            "keep must contain patterns, regular expressions or functions of a name; got 3",
         ),
-        ({"progress": 3}, "progress is a function of a SearchProgress; got 3"),
+        ({"progress": 3}, "progress must be a function of a SearchProgress; got 3"),
         ({"fetches": 3}, "Fetch argument 3 has invalid type"),
     ],
 )

@@ -5,10 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from gpuplace.advisor.chains import Ground
+from gpuplace.advisor.chains import SearchContext
 from gpuplace.advisor.divisions import best_division, down_sets, prefixes
 from gpuplace.advisor.network import orders
-from gpuplace.advisor.search import evaluate, solve
+from gpuplace.advisor.solve import evaluate, solve
 from gpuplace.advisor.workloads import read_workload, split_of
 from tests.advisor.workload_examples import as_text, branched_training, fits, largest_load
 
@@ -97,7 +97,7 @@ def test_the_best_division_is_found_and_no_search_ends_above_it(seed):
     lattice = down_sets(problem, WORK)
     assert len(lattice.grown_start) - 1 == len(down_sets_of(leading_to(workload)))
     best = best_of_all(workload)
-    division = best_division(Ground(problem, "throughput", False), lattice)
+    division = best_division(SearchContext(problem, "throughput", False), lattice)
     split = split_of(problem, division[problem.groups])
     assert fits(workload, split)
     assert largest_load(workload, split) == pytest.approx(best, rel=1e-12)
@@ -124,10 +124,10 @@ def test_orders_go_forward():
 def test_prefixes_of_an_order_are_divided_no_better_than_all_down_sets():
     for seed in (2, 3, 8):  # where they are of use
         problem = read_workload(as_text(branched_training(seed, 6)), "throughput")
-        ground = Ground(problem, "throughput", False)
-        splits = [best_division(ground, down_sets(problem, WORK))]
+        context = SearchContext(problem, "throughput", False)
+        splits = [best_division(context, down_sets(problem, WORK))]
         for order in orders(problem):
-            splits.append(best_division(ground, prefixes(order, np.arange(problem.group_count + 1))))
+            splits.append(best_division(context, prefixes(order, np.arange(problem.group_count + 1))))
         best, *others = (
             evaluate(problem, "throughput", split[problem.groups]) for split in splits if split is not None
         )
@@ -159,7 +159,7 @@ def test_where_no_stretch_fits_there_is_no_division():
     workload = {"maxSizePerFPGA": 6, "maxFPGAs": 2, "maxCPUs": 0, "nodes": nodes, "edges": edges}
     assert best_of_all(workload) == float("inf")
     problem = read_workload(as_text(workload), "throughput")
-    assert best_division(Ground(problem, "throughput", False), down_sets(problem, WORK)) is None
+    assert best_division(SearchContext(problem, "throughput", False), down_sets(problem, WORK)) is None
     assert solve(problem, "throughput", steps=100, use_numba=False).value == 4  # two nodes, and two tensors
 
 
@@ -168,5 +168,5 @@ def test_compiled_and_in_lists_divisions_are_the_same():
     for seed in range(3):
         problem = read_workload(as_text(branched_training(seed, 5)), "throughput")
         lattice = down_sets(problem, WORK)
-        splits = [best_division(Ground(problem, "throughput", one), lattice) for one in (False, True)]
+        splits = [best_division(SearchContext(problem, "throughput", one), lattice) for one in (False, True)]
         assert splits[0].tolist() == splits[1].tolist()

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuplace.advisor import searcher
+from gpuplace.advisor import split_search
 from gpuplace.advisor.bounds import lower_bound
 from gpuplace.advisor.exact import Proof, can_prove
 from gpuplace.advisor.network import network_of
-from gpuplace.advisor.search import evaluate, solve
+from gpuplace.advisor.solve import evaluate, solve
 from tests.advisor.test_search import examples
 
 pytest.importorskip("highspy")
@@ -29,6 +29,6 @@ def test_a_proof_finds_what_all_splits_have():
 def test_a_search_ends_with_the_proof(monkeypatch):
     _, _, problem = next(examples("throughput", 1, 10, first=40))
     proved = solve(problem, "throughput", steps=100_000, use_numba=False)
-    monkeypatch.setattr(searcher, "_ALL", 0)
+    monkeypatch.setattr(split_search, "_ALL", 0)
     found = solve(problem, "throughput", seconds=30, use_numba=False)
     assert found.gap == 0 and found.value == pytest.approx(proved.value) and found.seconds < 25

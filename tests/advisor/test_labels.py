@@ -9,8 +9,15 @@ import pytest
 import gpuplace as tf
 from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.advise import _case, with_other_labels
-from gpuplace.advisor.steps.judge import judged
-from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, labellings, moved_nodes, relabelled, without_idle
+from gpuplace.advisor.steps.device_labels import (
+    FINAL,
+    LOSSLESS,
+    labellings,
+    moved_nodes,
+    relabelled,
+    without_idle,
+)
+from gpuplace.advisor.steps.placed_choice import place_choice
 from tests.advisor.step_graphs import branches, graph_of, image_towers, large, towers
 
 MACHINES = [
@@ -29,12 +36,12 @@ MACHINES = [
 def kinds_of(machine):
     """Devices that a machine has, and what two of them have in common if they may take each other's place."""
     case = case_of(branches(count=1, width=64, blocks=1), machine)
-    models = case.rehearsal.step.machinery.models
+    models = case.scorer.step.machinery.models
     kinds = [
         (device.device_type, model and model.name, number == 0)
-        for number, (device, model) in enumerate(zip(case.asked.device_set, models, strict=True))
+        for number, (device, model) in enumerate(zip(case.original.device_set, models, strict=True))
     ]
-    return case.rehearsal.step.machinery, kinds
+    return case.scorer.step.machinery, kinds
 
 
 def case_of(build, machine, keep=None):
@@ -111,64 +118,64 @@ def test_labels_keep_every_link_of_a_machine(machine):
 )
 def test_no_labels_move_fewer_nodes(build, machine):
     case = case_of(build, machine)
-    rehearsal, devices = case.rehearsal, len(case.asked.device_set)
+    scorer, devices = case.scorer, len(case.original.device_set)
     machinery, kinds = kinds_of(machine)
     keeping = [np.array(labels) for labels in permutations_of(kinds) if keeps_links(machinery, labels)]
     rng = np.random.default_rng(devices)
-    units = len(rehearsal.units.names)
+    units = len(scorer.units.names)
     fewer = 0
     for number in range(12):
         choice = rng.integers(-(number % 2), devices, units)
         if number % 3:  # most of it on one device, as in programs
             choice = np.where(rng.random(units) < 0.8, rng.integers(devices), choice)
-        before = rehearsal.score(choice)
-        found = relabelled(rehearsal, choice, LOSSLESS, math.inf)
-        after, moved = rehearsal.score(found), moved_nodes(rehearsal, found)
+        before = scorer.score(choice)
+        found = relabelled(scorer, choice, LOSSLESS, math.inf)
+        after, moved = scorer.score(found), moved_nodes(scorer, found)
         assert after.missing <= before.missing and after.value <= before.value * (1 + 1e-6)
-        assert moved <= moved_nodes(rehearsal, choice)
-        fewer += moved < moved_nodes(rehearsal, choice)
-        assert np.array_equal(relabelled(rehearsal, found, LOSSLESS, math.inf), found)
-        at = np.array([found[unit] if found[unit] >= 0 else home(rehearsal, unit) for unit in range(units)])
+        assert moved <= moved_nodes(scorer, choice)
+        fewer += moved < moved_nodes(scorer, choice)
+        assert np.array_equal(relabelled(scorer, found, LOSSLESS, math.inf), found)
+        at = np.array([found[unit] if found[unit] >= 0 else home(scorer, unit) for unit in range(units)])
         for labels in keeping:
             other = np.where(at < 0, -1, labels[at])
-            if rehearsal.score(other).value <= after.value * (1 + 1e-9):
-                assert moved_nodes(rehearsal, other) >= moved
+            if scorer.score(other).value <= after.value * (1 + 1e-9):
+                assert moved_nodes(scorer, other) >= moved
     assert fewer
 
 
-def home(rehearsal, unit):
+def home(scorer, unit):
     """The device that the program has a unit on; -1 if it is on several."""
-    groups = np.flatnonzero((rehearsal.units.of_group == unit) & rehearsal.freedom.is_free)
-    devices = set(rehearsal.stay[groups].tolist())
+    groups = np.flatnonzero((scorer.units.of_group == unit) & scorer.candidates.is_free)
+    devices = set(scorer.stay[groups].tolist())
     return devices.pop() if len(devices) == 1 else -1
 
 
 @pytest.mark.parametrize("labels", [(1, 0, 2, 3), (0, 1, 3, 2), (3, 2, 1, 0), (2, 3, 0, 1), (1, 2, 3, 0)])
 def test_towers_that_took_each_others_place_go_back(labels):
     slots = ", ".join(f"P100-PCIE @ 0000:0{bus}:00.0" for bus in range(2, 6))
-    rehearsal = case_of(towers(count=4, width=2048, batch=2048), f"{slots}, links switch=4").rehearsal
+    scorer = case_of(towers(count=4, width=2048, batch=2048), f"{slots}, links switch=4").scorer
     exchange = np.array([0, *(1 + np.array(labels))])
-    program = np.array([home(rehearsal, unit) for unit in range(len(rehearsal.units.names))])
+    program = np.array([home(scorer, unit) for unit in range(len(scorer.units.names))])
     exchanged = np.where(program < 0, -1, exchange[program])
-    assert moved_nodes(rehearsal, exchanged) >= 40
-    assert (relabelled(rehearsal, exchanged, LOSSLESS, math.inf) < 0).all()
-    advised = np.where(rehearsal.units.has_variable, 2, program)
-    exchanged = np.where(rehearsal.units.has_variable, exchange[2], exchanged)
-    found = relabelled(rehearsal, exchanged, FINAL, math.inf)
-    assert rehearsal.score(found).value <= rehearsal.score(advised).value * (1 + 1e-9)
-    assert moved_nodes(rehearsal, found) <= moved_nodes(rehearsal, advised) < 20
+    assert moved_nodes(scorer, exchanged) >= 40
+    assert (relabelled(scorer, exchanged, LOSSLESS, math.inf) < 0).all()
+    advised = np.where(scorer.units.has_variable, 2, program)
+    exchanged = np.where(scorer.units.has_variable, exchange[2], exchanged)
+    found = relabelled(scorer, exchanged, FINAL, math.inf)
+    assert scorer.score(found).value <= scorer.score(advised).value * (1 + 1e-9)
+    assert moved_nodes(scorer, found) <= moved_nodes(scorer, advised) < 20
 
 
 def test_a_kept_node_stays_when_devices_are_exchanged():
     keep = {"block_0/branch_0/weights": "/gpu:2"}
-    rehearsal = case_of(branches(count=3, width=512, blocks=1), "3x P100", keep).rehearsal
-    names, labels = rehearsal.units.names, rehearsal.freedom.placement.device_labels
+    scorer = case_of(branches(count=3, width=512, blocks=1), "3x P100", keep).scorer
+    names, labels = scorer.units.names, scorer.candidates.placement.device_labels
     choice = np.array([2 if name.startswith("block_0/branch_1") else 3 for name in names])
-    found = relabelled(rehearsal, choice, LOSSLESS, math.inf)
-    assert rehearsal.score(found).value <= rehearsal.score(choice).value * (1 + 1e-9)
-    assert moved_nodes(rehearsal, found) <= moved_nodes(rehearsal, choice)
-    node = rehearsal.freedom.placement.graph.index["block_0/branch_0/weights"]
-    assert labels[rehearsal.homes(found)[rehearsal.freedom.group[node]]] == "GPU:2"
+    found = relabelled(scorer, choice, LOSSLESS, math.inf)
+    assert scorer.score(found).value <= scorer.score(choice).value * (1 + 1e-9)
+    assert moved_nodes(scorer, found) <= moved_nodes(scorer, choice)
+    node = scorer.candidates.placement.graph.index["block_0/branch_0/weights"]
+    assert labels[scorer.homes(found)[scorer.candidates.group[node]]] == "GPU:2"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +185,7 @@ def test_a_kept_node_stays_when_devices_are_exchanged():
 )
 def test_the_fewest_nodes_move_even_where_the_python_gets_longer(build, machine, least):
     case = case_of(build, machine)
-    rehearsal, devices, units = case.rehearsal, len(case.asked.device_set), len(case.rehearsal.units.names)
+    scorer, devices, units = case.scorer, len(case.original.device_set), len(case.scorer.units.names)
     rng = np.random.default_rng(devices)
     taken = longer = 0
     for number in range(20):
@@ -186,18 +193,18 @@ def test_the_fewest_nodes_move_even_where_the_python_gets_longer(build, machine,
         if number % 3:  # most of it on one device, as in programs
             choice = np.where(rng.random(units) < 0.8, rng.integers(devices), choice)
         found = with_other_labels(case, choice, 0.0, math.inf)
-        fewest = moved_nodes(rehearsal, relabelled(rehearsal, choice, FINAL, math.inf))
-        assert moved_nodes(rehearsal, found.device_of) <= fewest <= moved_nodes(rehearsal, choice)
-        taken += fewest < moved_nodes(rehearsal, choice)
-        own, others = (Advice(case, one, "step_time", 0.0) for one in (judged(case, choice), found))
+        fewest = moved_nodes(scorer, relabelled(scorer, choice, FINAL, math.inf))
+        assert moved_nodes(scorer, found.device_of) <= fewest <= moved_nodes(scorer, choice)
+        taken += fewest < moved_nodes(scorer, choice)
+        own, others = (Advice(case, one, "step_time", 0.0) for one in (place_choice(case, choice), found))
         longer += len(others.as_python()) > len(own.as_python()) or len(others.moves) > len(own.moves)
     assert taken > 10 and longer >= least
 
 
 def test_a_choice_of_the_programs_own_devices_moves_nothing():
-    rehearsal = case_of(towers(), "2x V100").rehearsal
-    program = np.array([home(rehearsal, unit) for unit in range(len(rehearsal.units.names))])
-    assert (program >= 0).any() and (without_idle(rehearsal, program) < 0).all()
+    scorer = case_of(towers(), "2x V100").scorer
+    program = np.array([home(scorer, unit) for unit in range(len(scorer.units.names))])
+    assert (program >= 0).any() and (without_idle(scorer, program) < 0).all()
 
 
 @pytest.fixture(scope="module", params=["4x V100", "4x A100"])
@@ -223,8 +230,8 @@ def test_towers_stay_on_their_gpus(images):
 def test_no_labels_move_fewer_nodes_of_the_graph(images):
     """Also not of its parts that the step does not run."""
     case, placement = images._case, images.placement
-    machinery = case.rehearsal.step.machinery
-    before = case.asked.devices
+    machinery = case.scorer.step.machinery
+    before = case.original.devices
     moved = np.count_nonzero(before != placement.devices)
     for labels in itertools.permutations(range(1, 5)):
         other = np.array([0, *labels])[placement.devices]

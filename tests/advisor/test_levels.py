@@ -8,11 +8,11 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.advisor.bounds import step_bound
-from gpuplace.advisor.chains import Chain, Ground
-from gpuplace.advisor.search import Progress
+from gpuplace.advisor.chains import Chain, SearchContext
+from gpuplace.advisor.solve import Progress
 from gpuplace.advisor.steps import step_search
 from gpuplace.advisor.steps.advise import _case
-from gpuplace.advisor.steps.judge import judged
+from gpuplace.advisor.steps.placed_choice import place_choice
 from gpuplace.advisor.steps.step_problem import is_split_of, levels_of, step_problem
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
 from gpuplace.errors import ResourceExhaustedError
@@ -42,11 +42,11 @@ def case_of(graph, machine="2x K80", **options):
 @pytest.fixture(scope="module")
 def layered():
     case = case_of(layers())
-    return case, step_problem(case.rehearsal)
+    return case, step_problem(case.scorer)
 
 
 def test_each_kernel_of_a_gradient_is_a_unit_of_its_op(layered):
-    units = layered[0].rehearsal.units
+    units = layered[0].scorer.units
     of = dict(zip(units.names, units.ops, strict=True))
     for kernel in ("MatMul", "MatMul_1"):
         assert of[f"gradients/layer_1/MatMul_grad/{kernel}"] == "layer_1/MatMul"
@@ -60,7 +60,7 @@ def test_each_kernel_of_a_gradient_is_a_unit_of_its_op(layered):
 
 def test_a_level_holds_together_what_the_one_before_does_not(layered):
     case, made = layered
-    levels = levels_of(case.rehearsal, made)
+    levels = levels_of(case.scorer, made)
     counts = [level.group_count for level in levels]
     assert len(levels) >= 3 and counts == sorted(set(counts)) and levels[-1] is made.problem
     for coarse, fine in zip(levels, levels[1:], strict=False):
@@ -87,103 +87,105 @@ def test_the_search_has_the_estimates_clock_to_the_last_bit(machine, has_loop):
     """As it stands and compiled, by the search's groups and by units, and of the placement that TensorFlow makes."""
     options = {"trip_counts": {"loop": 8}} if has_loop else {}
     case = case_of(looped() if has_loop else layers(2, 512), machine, **options)
-    rehearsal = case.rehearsal
-    made = step_problem(rehearsal)
-    chains = [Chain(Ground(made.problem, "step_time", is_compiled), [1, 1]) for is_compiled in (False, True)]
-    clocks = rehearsal.clock, rehearsal.clock.compiled()
-    random, devices = np.random.default_rng(1), len(rehearsal.freedom.placement.device_set)
+    scorer = case.scorer
+    made = step_problem(scorer)
+    chains = [
+        Chain(SearchContext(made.problem, "step_time", is_compiled), [1, 1]) for is_compiled in (False, True)
+    ]
+    clocks = scorer.clock, scorer.clock.compiled()
+    random, devices = np.random.default_rng(1), len(scorer.candidates.placement.device_set)
     for _ in range(6):
-        device_of = random.integers(0, devices, len(rehearsal.units.names))
-        step = judged(case, device_of).estimate
-        values = {chain.value(groups_of(made, rehearsal, device_of)) for chain in chains}
-        values |= {clock.seconds(rehearsal.node_devices(device_of)) for clock in clocks}
-        flow, times = rehearsal.clock.compiled().run(step.part.device)
-        assert values == {step.step_time, rehearsal.score(device_of).step_time}
+        device_of = random.integers(0, devices, len(scorer.units.names))
+        step = place_choice(case, device_of).estimate
+        values = {chain.value(groups_of(made, scorer, device_of)) for chain in chains}
+        values |= {clock.seconds(scorer.node_devices(device_of)) for clock in clocks}
+        flow, times = scorer.clock.compiled().run(step.part.device)
+        assert values == {step.step_time, scorer.score(device_of).step_time}
         assert times == step.times and vars(flow.copies) == vars(step.flow.copies)
 
 
-def groups_of(made, rehearsal, device_of):
+def groups_of(made, scorer, device_of):
     """[groups of the problem] devices of units."""
     groups = np.zeros(made.problem.group_count, np.int64)
-    groups[made.problem.groups] = made.nodes_of(rehearsal, device_of)
+    groups[made.problem.groups] = made.nodes_of(scorer, device_of)
     return groups
 
 
 def bound_in_numbers(case):
-    problem = step_problem(case.rehearsal).problem
-    ground = Ground(problem, "step_time", False)
-    return step_bound(problem, ground.step, ground.bounds, ground.in_lists)
+    problem = step_problem(case.scorer).problem
+    context = SearchContext(problem, "step_time", False)
+    return step_bound(problem, context.step, context.bounds, context.in_lists)
 
 
 def test_the_tightest_bound_is_told_and_no_choice_is_below_it():
     graph = layers(width=512)
     case, bound = case_and_bound(graph)
-    tight, rehearsal = bound_in_numbers(case), case.rehearsal
+    tight, scorer = bound_in_numbers(case), case.scorer
     assert tight > bound * 1.001
     assert tf.advise(graph, "train", machine="2x K80", steps=20).bound == pytest.approx(tight, rel=1e-9)
     random = np.random.default_rng(2)
     for _ in range(30):
-        device_of = random.integers(-1, 3, len(rehearsal.units.names))
-        assert rehearsal.score(device_of).value >= tight * (1 - 1e-9)
+        device_of = random.integers(-1, 3, len(scorer.units.names))
+        assert scorer.score(device_of).value >= tight * (1 - 1e-9)
 
 
 def test_a_loop_is_not_bounded_by_a_step_that_knows_no_overlapping_iterations():
     case, bound = case_and_bound(looped(), trip_counts={"loop": 8})
     assert bound_in_numbers(case) > bound
-    search = StepSearch(case.rehearsal, Budget(10.0, 20))
-    assert (case.rehearsal.step.node_runs > 1).any() and search.run() and search.bound == 0
+    search = StepSearch(case.scorer, Budget(10.0, 20))
+    assert (case.scorer.step.node_runs > 1).any() and search.run() and search.bound == 0
 
 
 def test_a_long_search_in_numbers_is_heard_before_it_is_over(layered, monkeypatch):
     case, made = layered
-    units = len(case.rehearsal.units.names)
+    units = len(case.scorer.units.names)
     fair = np.random.default_rng(0).integers(1, 3, units)
     on_cpu, on_gpu = np.zeros(units, np.int64), np.ones(units, np.int64)
     bests = []
 
     def solve_for_long(*_, progress, **__):
         for objective, choice in ((3.0, fair), (2.0, on_gpu), (2.0, on_cpu)):
-            progress(Progress(0.5, objective, 0.0, made.nodes_of(case.rehearsal, choice)))
+            progress(Progress(0.5, objective, 0.0, made.nodes_of(case.scorer, choice)))
             bests.append(search.best[0])
         raise ResourceExhaustedError.of("nothing fits in the end")
 
     monkeypatch.setattr(step_search, "solve", solve_for_long)
     monkeypatch.setattr(step_search, "_HEARD_EVERY", -1.0)
     monkeypatch.setattr(step_search, "_HEARD_SHARE", math.inf)
-    search = StepSearch(case.rehearsal, Budget(60.0))
-    search._take(on_cpu)
-    search._solve(made.problem, 1.0, only_given=True)
-    scores = [case.rehearsal.score(choice) for choice in (on_cpu, fair, on_gpu)]
+    search = StepSearch(case.scorer, Budget(60.0))
+    search._consider(on_cpu)
+    search._solve(made.problem, 1.0, only_initial=True)
+    scores = [case.scorer.score(choice) for choice in (on_cpu, fair, on_gpu)]
     assert scores == sorted(scores, reverse=True)
     assert bests == [scores[1], scores[2], scores[2]]
     assert [score for score, _ in search.elite] == [scores[2], scores[0]]  # one of a search is enough
 
 
 def test_what_is_there_at_the_peak_of_the_fullest_device(layered):
-    rehearsal = layered[0].rehearsal
-    units, random = len(rehearsal.units.names), np.random.default_rng(4)
+    scorer = layered[0].scorer
+    units, random = len(scorer.units.names), np.random.default_rng(4)
     for choice in (np.ones(units, np.int64), random.integers(0, 3, units)):
-        fullest, nbytes, peaks = rehearsal.at_the_peak(choice)
-        _, flow, _ = rehearsal.tried_out(choice)
-        assert peaks.tolist() == rehearsal.peaks(rehearsal.node_devices(choice), flow).tolist()
-        assert fullest == peaks.argmax() and nbytes.sum() * rehearsal.scale == pytest.approx(peaks[fullest])
-    moved = StepSearch(_with(rehearsal, "memory"), Budget(10.0, 5))._waits(np.ones(units, np.int64))
+        fullest, nbytes, peaks = scorer.at_the_peak(choice)
+        _, flow, _ = scorer.evaluate(choice)
+        assert peaks.tolist() == scorer.peaks(scorer.node_devices(choice), flow).tolist()
+        assert fullest == peaks.argmax() and nbytes.sum() * scorer.scale == pytest.approx(peaks[fullest])
+    moved = StepSearch(_with(scorer, "memory"), Budget(10.0, 5))._waits(np.ones(units, np.int64))
     assert moved and all(device != 1 for _, device, _ in moved)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rough_count_of_memory_is_nearly_the_allocators(seed):
     case = case_of(graph_of(large(layers=6, width=512, has_slots=False)), "4x K80")
-    units = len(case.rehearsal.units.names)
+    units = len(case.scorer.units.names)
     choice = np.random.default_rng(seed).integers(1, 5, units)
-    found = judged(case, choice).estimate
-    rough = case.rehearsal.peaks(found.part.device, found.flow)
+    found = place_choice(case, choice).estimate
+    rough = case.scorer.peaks(found.part.device, found.flow)
     real = [found.peak_memory[name] for name in found.device_names]
     assert rough[1:] == pytest.approx(real[1:], rel=0.03)
 
 
-def _with(rehearsal, objective):
-    made = copy.copy(rehearsal)
+def _with(scorer, objective):
+    made = copy.copy(scorer)
     made.objective = objective
     made.forget()
     return made

@@ -5,9 +5,9 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.advisor.exact import has_solver
-from gpuplace.advisor.placers import Costs, earliest_first, heft, in_stretches
-from gpuplace.advisor.steps.judge import judged
-from gpuplace.advisor.steps.starts import literature
+from gpuplace.advisor.placers import Costs, heft, m_etf, m_topo
+from gpuplace.advisor.steps.initial_choices import published_choices
+from gpuplace.advisor.steps.placed_choice import place_choice
 from gpuplace.advisor.steps.step_problem import levels_of, step_problem, with_room_for
 from tests.advisor.step_graphs import branches, graph_of, stack
 
@@ -28,45 +28,45 @@ def advice(request):
 
 
 def test_no_placer_of_the_literature_is_better(advice):
-    rehearsal = advice._case.rehearsal
-    made = step_problem(rehearsal)
-    for problem in levels_of(rehearsal, made)[-2:]:
-        for placed in (heft, earliest_first, in_stretches):
+    scorer = advice._case.scorer
+    made = step_problem(scorer)
+    for problem in levels_of(scorer, made)[-2:]:
+        for placed in (heft, m_etf, m_topo):
             split = np.array(placed(Costs(problem)), dtype=np.int64)
-            other = judged(advice._case, made.units_of(rehearsal, split)).score
+            other = place_choice(advice._case, made.units_of(scorer, split)).score
             assert other.missing or advice.value <= other.step_time * (1 + 1e-9)
 
 
 def test_the_fullest_device_is_no_fuller_than_by_stretches():
     advice = advised("branches", objective="memory")
-    made = step_problem(advice._case.rehearsal)
-    split = np.array(in_stretches(Costs(made.problem)), dtype=np.int64)
-    other = judged(advice._case, made.units_of(advice._case.rehearsal, split)).score
+    made = step_problem(advice._case.scorer)
+    split = np.array(m_topo(Costs(made.problem)), dtype=np.int64)
+    other = place_choice(advice._case, made.units_of(advice._case.scorer, split)).score
     assert advice.value <= other.value and advice.value < 0.7 * advice.before
 
 
 def test_the_search_predicts_what_is_judged(advice):
-    rehearsal = advice._case.rehearsal
-    assert len(rehearsal.gates.groups)
+    scorer = advice._case.scorer
+    assert len(scorer.barriers.groups)
     random, devices = np.random.default_rng(3), len(advice.placement.device_set)
     for _ in range(6):
-        choice = random.integers(-1, devices, len(rehearsal.units.names))
-        value = judged(advice._case, choice).score.step_time
-        assert rehearsal.score(choice).step_time == rehearsal.rough_score(choice)[1] == value
+        choice = random.integers(-1, devices, len(scorer.units.names))
+        value = place_choice(advice._case, choice).score.step_time
+        assert scorer.score(choice).step_time == scorer.rough_score(choice)[1] == value
 
 
 def test_placers_take_no_more_than_their_time():
     advice = advised("branches")
-    made = step_problem(advice._case.rehearsal)
-    assert not list(literature([made.problem], 1e-9))
-    splits = list(literature([made.problem], 1e9))
+    made = step_problem(advice._case.scorer)
+    assert not list(published_choices([made.problem], 1e-9))
+    splits = list(published_choices([made.problem], 1e9))
     assert len(splits) == 3 + has_solver()
     assert all(len(split) == made.problem.node_count for split in splits)
 
 
 def test_what_fits_by_the_allocator_fits_a_level():
     advice = advised("branches")
-    problem = step_problem(advice._case.rehearsal).problem
+    problem = step_problem(advice._case.scorer).problem
     gpu = next(number for number, device in enumerate(problem.devices) if not device.is_pool)
     everything = np.full(problem.node_count, gpu)
     alike = [device.kind == problem.devices[gpu].kind for device in problem.devices]

@@ -37,19 +37,19 @@ def layered_towers(count=4, names=None):
 
 def rehearsal_of(build, machine=MACHINE):
     options = {"fetches": "train"}
-    return _case(graph_of(build), machine, "step_time", None, None, None, {}, options, None)[0].rehearsal
+    return _case(graph_of(build), machine, "step_time", None, None, None, {}, options, None)[0].scorer
 
 
-def choice_of(rehearsal, device):
+def choice_of(scorer, device):
     """A choice by a function of a unit's name that gives a device's label; ``""`` for units that are left alone."""
-    labels = list(rehearsal.freedom.placement.device_labels)
-    found = [device(name) for name in rehearsal.units.names]
+    labels = list(scorer.candidates.placement.device_labels)
+    found = [device(name) for name in scorer.units.names]
     return np.array([labels.index(label) if label else -1 for label in found])
 
 
-def moved(rehearsal, choice):
-    labels = rehearsal.freedom.placement.device_labels
-    regions = regions_together(rehearsal, choice)
+def moved(scorer, choice):
+    labels = scorer.candidates.placement.device_labels
+    regions = regions_together(scorer, choice)
     return {one.text: [labels[target] for target in one.targets] for one in regions}
 
 
@@ -58,21 +58,21 @@ def number_of(name):
 
 
 def test_towers_whose_layer_goes_to_their_own_gpu_are_one_move():
-    rehearsal = rehearsal_of(layered_towers())
-    choice = choice_of(rehearsal, lambda name: f"GPU:{number_of(name)}" if "/first/" in name else "")
+    scorer = rehearsal_of(layered_towers())
+    choice = choice_of(scorer, lambda name: f"GPU:{number_of(name)}" if "/first/" in name else "")
     gpus = [f"GPU:{number}" for number in range(4)]
-    assert moved(rehearsal, choice) == {"{tower_0, tower_1, tower_2 and 1 more}/first": gpus}
-    (move,) = moves_of(rehearsal, choice, 8)
+    assert moved(scorer, choice) == {"{tower_0, tower_1, tower_2 and 1 more}/first": gpus}
+    (move,) = moves_of(scorer, choice, 8)
     assert (move.source, move.target) == ("CPU:0", ", ".join(gpus)) and len(move.nodes) == 4
-    alone = rehearsal.score(np.full_like(choice, -1)).value - rehearsal.score(choice).value
+    alone = scorer.score(np.full_like(choice, -1)).value - scorer.score(choice).value
     assert move.saves == pytest.approx(alone)
 
 
 def test_a_tower_that_moves_otherwise_is_a_move_of_its_own():
-    rehearsal = rehearsal_of(layered_towers())
+    scorer = rehearsal_of(layered_towers())
     where = {0: "GPU:0", 1: "GPU:1", 2: "GPU:3", 3: "GPU:0"}
-    choice = choice_of(rehearsal, lambda name: where[number_of(name)] if "/first/" in name else "")
-    assert moved(rehearsal, choice) == {
+    choice = choice_of(scorer, lambda name: where[number_of(name)] if "/first/" in name else "")
+    assert moved(scorer, choice) == {
         "{tower_0, tower_1}/first": ["GPU:0", "GPU:1"],
         "tower_2/first": ["GPU:3"],
         "tower_3/first": ["GPU:0"],
@@ -80,39 +80,39 @@ def test_a_tower_that_moves_otherwise_is_a_move_of_its_own():
 
 
 def test_towers_that_take_each_others_place_are_one_move_that_saves_nothing():
-    rehearsal = rehearsal_of(layered_towers(), "4x V100")
+    scorer = rehearsal_of(layered_towers(), "4x V100")
 
     def exchanged(name):
         if name.startswith("tower_") and "/first/" not in name and "rows" not in name:
             return f"GPU:{(number_of(name) + 1) % 4}"
         return ""
 
-    choice = choice_of(rehearsal, exchanged)
-    assert list(moved(rehearsal, choice)) == ["{tower_0, tower_1, tower_2 and 1 more}/{second, third, loss}"]
-    (move,) = moves_of(rehearsal, choice, 8)
+    choice = choice_of(scorer, exchanged)
+    assert list(moved(scorer, choice)) == ["{tower_0, tower_1, tower_2 and 1 more}/{second, third, loss}"]
+    (move,) = moves_of(scorer, choice, 8)
     assert len(move.nodes) == 4 * 6
-    assert abs(move.saves) < 0.02 * rehearsal.score(choice).value and move.why == "it saves nothing by itself"
+    assert abs(move.saves) < 0.02 * scorer.score(choice).value and move.why == "it saves nothing by itself"
 
 
 def test_what_an_exchange_explains_is_no_gain_of_what_moves_beside_it():
-    rehearsal = rehearsal_of(layered_towers(2), "2x V100")
+    scorer = rehearsal_of(layered_towers(2), "2x V100")
 
     def device(name):
         if "/first/" in name:
             return f"GPU:{number_of(name)}"
         return f"GPU:{1 - number_of(name)}" if name.startswith("tower_") and "rows" not in name else ""
 
-    moves = moves_of(rehearsal, choice_of(rehearsal, device), 8)
+    moves = moves_of(scorer, choice_of(scorer, device), 8)
     assert len(moves) == 2
-    gain = rehearsal.score(np.full(len(rehearsal.units.names), -1)).value
+    gain = scorer.score(np.full(len(scorer.units.names), -1)).value
     assert all(move.saves < gain for move in moves) and moves[0].saves >= moves[1].saves
 
 
 def test_the_first_of_equal_scopes_has_no_number():
-    rehearsal = rehearsal_of(layered_towers(2, names=("tower", "tower_1")), "2x V100")
+    scorer = rehearsal_of(layered_towers(2, names=("tower", "tower_1")), "2x V100")
     own = {"tower": "GPU:0", "tower_1": "GPU:1"}
-    choice = choice_of(rehearsal, lambda name: own[name.partition("/")[0]] if "/first/" in name else "")
-    assert moved(rehearsal, choice) == {"{tower, tower_1}/first": ["GPU:0", "GPU:1"]}
+    choice = choice_of(scorer, lambda name: own[name.partition("/")[0]] if "/first/" in name else "")
+    assert moved(scorer, choice) == {"{tower, tower_1}/first": ["GPU:0", "GPU:1"]}
 
 
 def test_layers_that_go_to_different_devices_stay_apart():
@@ -123,12 +123,12 @@ def test_layers_that_go_to_different_devices_stay_apart():
                 top = tf.tanh(tf.matmul(top, top, name="product"), name="tanh")
         tf.reduce_sum(top, name="train")
 
-    rehearsal = rehearsal_of(build)
+    scorer = rehearsal_of(build)
 
     def device(name):
         return {"layer_1": "GPU:1", "layer_2": "GPU:2", "layer_3": "GPU:2"}.get(name.partition("/")[0], "")
 
-    assert moved(rehearsal, choice_of(rehearsal, device)) == {
+    assert moved(scorer, choice_of(scorer, device)) == {
         "layer_1": ["GPU:1"],
         "{layer_2, layer_3}": ["GPU:2"],
     }
@@ -136,7 +136,7 @@ def test_layers_that_go_to_different_devices_stay_apart():
     def products(name):
         return "" if "product" not in name else device(name)
 
-    assert moved(rehearsal, choice_of(rehearsal, products)) == {
+    assert moved(scorer, choice_of(scorer, products)) == {
         "layer_1/product": ["GPU:1"],
         "{layer_2, layer_3}/product": ["GPU:2"],
     }
@@ -151,29 +151,29 @@ def test_the_gradient_kernels_of_a_layer_are_one_move():
                 rows = tf.tanh(tf.matmul(rows, weights, name="product"), name="tanh")
         tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(rows), name="train")
 
-    rehearsal = rehearsal_of(build)
+    scorer = rehearsal_of(build)
 
     def gradients(name):
         return "GPU:1" if "layer_1/" in name and "_grad/" in name else ""
 
-    assert moved(rehearsal, choice_of(rehearsal, gradients)) == {
+    assert moved(scorer, choice_of(scorer, gradients)) == {
         "gradients/layer_1/{product_grad, tanh_grad}/{MatMul, MatMul_1, TanhGrad}": ["GPU:1"]
     }
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_every_unit_that_moves_is_in_one_entry(seed):
-    rehearsal = rehearsal_of(layered_towers())
+    scorer = rehearsal_of(layered_towers())
     rng = np.random.default_rng(seed)
-    choice = rng.integers(-1, len(rehearsal.freedom.placement.device_set), len(rehearsal.units.names))
-    regions = regions_together(rehearsal, choice)
-    of_group = rehearsal.units.of_group
-    moves = (of_group >= 0) & (rehearsal.wanted(choice) != rehearsal.stay)
+    choice = rng.integers(-1, len(scorer.candidates.placement.device_set), len(scorer.units.names))
+    regions = regions_together(scorer, choice)
+    of_group = scorer.units.of_group
+    moves = (of_group >= 0) & (scorer.requested_homes(choice) != scorer.stay)
     units = [unit for one in regions for unit in one.units]
     assert sorted(units) == sorted(set(of_group[moves].tolist()))
     for one in regions:
         assert set(choice[list(one.units)].tolist()) == set(one.targets)
-    found = moves_of(rehearsal, choice, 4)
+    found = moves_of(scorer, choice, 4)
     assert len({move.scope for move in found}) == len(found)
     assert [move.saves for move in found] == sorted((move.saves for move in found), reverse=True)
     assert all(math.isfinite(move.saves) for move in found)

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from gpuplace.advisor import chains, load_loops, searcher
+from gpuplace.advisor import chains, pipeline_load, split_search
 from gpuplace.advisor.bounds import lower_bound
-from gpuplace.advisor.search import evaluate, solve
+from gpuplace.advisor.solve import evaluate, solve
 from gpuplace.advisor.workloads import read_workload, split_of
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from tests.advisor.workload_examples import JUDGES, as_text, fits, random_workload
@@ -51,15 +51,15 @@ def test_objectives_are_what_the_definition_says(objective):
 
 def test_sums_stay_right_while_groups_move():
     for _, workload, problem in examples("throughput", 20, 12):
-        terms = searcher.Terms("throughput", 1.0, 10, 0, False)
-        found = searcher.Searcher(problem, terms, None, {})
-        chain = chains.Chain(found.ground, [5, 7])
+        terms = split_search.SearchOptions("throughput", 1.0, 10, 0, False)
+        found = split_search.Searcher(problem, terms, None, {})
+        chain = chains.Chain(found.context, [5, 7])
         state, chance = chain.state, random.Random(1)
-        chain.value(found.found.device * 0 + len(problem.devices) - 1)
+        chain.value(found.best.device * 0 + len(problem.devices) - 1)
         for _ in range(100):
             group, to = chance.randrange(problem.group_count), chance.randrange(len(problem.devices))
-            if found.ground.net.seconds[group * len(problem.devices) + to] < math.inf:
-                load_loops.put(found.ground.net, state, group, to)
+            if found.context.net.seconds[group * len(problem.devices) + to] < math.inf:
+                pipeline_load.move_group(found.context.net, state, group, to)
         device_of = [state.device[group] for group in problem.groups]
         assert max(state.load) == pytest.approx(JUDGES["throughput"](workload, split_of(problem, device_of)))
 
@@ -67,7 +67,7 @@ def test_sums_stay_right_while_groups_move():
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_small_problems_are_split_best(objective, monkeypatch):
     """By annealing alone, beside all splits."""
-    monkeypatch.setattr(searcher, "_ALL", 0)
+    monkeypatch.setattr(split_search, "_ALL", 0)
     equal = count = 0
     for seed, workload, problem in examples(objective, 12, 6):
         found = solve(problem, objective, steps=2000, seed=seed, use_numba=False)
@@ -90,7 +90,7 @@ def test_where_all_splits_are_tried_the_best_is_proved(objective, monkeypatch):
     for _, _, problem in examples(objective, 5, 6, first=100):
         proved = solve(problem, objective, steps=2000, use_numba=False)
         assert proved.gap == 0 and proved.value == proved.bound
-        monkeypatch.setattr(searcher, "_ALL", 0)
+        monkeypatch.setattr(split_search, "_ALL", 0)
         assert solve(problem, objective, steps=2000, use_numba=False).value == pytest.approx(proved.value)
         monkeypatch.undo()
 
@@ -107,7 +107,7 @@ def test_steps_and_seed_decide(objective):
 def test_compiled_loops_give_the_same_split(objective, monkeypatch):
     pytest.importorskip("numba")
     _, _, problem = next(examples(objective, 1, 40, first=40))
-    monkeypatch.setattr(searcher, "_SMALL", 0)
+    monkeypatch.setattr(split_search, "_SMALL", 0)
     for seed in range(3):
         slow = solve(problem, objective, steps=1500, seed=seed, use_numba=False)
         quick = solve(problem, objective, steps=1500, seed=seed)
@@ -119,7 +119,7 @@ def test_where_numba_is_switched_off_answers_are_the_same(tmp_path):
     _, workload, problem = next(examples("throughput", 1, 40, first=40))
     (tmp_path / "workload.json").write_text(as_text(workload))
     program = (
-        "import sys; from gpuplace.advisor.search import solve; from gpuplace.advisor.workloads import read_workload\n"
+        "import sys; from gpuplace.advisor.solve import solve; from gpuplace.advisor.workloads import read_workload\n"
         "problem = read_workload(open(sys.argv[1]).read(), 'throughput')\n"
         "print(solve(problem, 'throughput', steps=25000, seed=2).device_of)"
     )
@@ -161,9 +161,9 @@ def test_what_cannot_fit_is_said_with_how_much():
         for at in range(3)
     ]
     workload = {"maxSizePerFPGA": 9, "maxFPGAs": 2, "maxCPUs": 0, "nodes": nodes, "edges": []}
-    with pytest.raises(ResourceExhaustedError, match="No split .* fits .* lacks 3") as error:
+    with pytest.raises(ResourceExhaustedError, match="No split .* fits .* needs 3 more") as error:
         solve(read_workload(as_text(workload), "throughput"), "throughput", steps=100, use_numba=False)
-    assert "more devices" in error.value.hint
+    assert "add devices" in error.value.hint
 
 
 def test_ctrl_c_gives_the_best_so_far():
@@ -210,5 +210,5 @@ def test_a_split_that_takes_classes_apart_is_refused():
             "edges": [],
         }
     )  # fmt: skip
-    with pytest.raises(InvalidArgumentError, match="node 0 apart"):
+    with pytest.raises(InvalidArgumentError, match="separates node 0"):
         evaluate(read_workload(text, "throughput"), "throughput", [0, 1])

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpuplace.advisor import searcher
+from gpuplace.advisor import split_search
 from gpuplace.advisor.coarsen import coarsened
-from gpuplace.advisor.placers import Costs, earliest_first, heft
+from gpuplace.advisor.placers import Costs, heft, m_etf
 from gpuplace.advisor.problem import Device, Problem, checked
-from gpuplace.advisor.search import evaluate, solve
+from gpuplace.advisor.solve import evaluate, solve
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from tests.advisor.step_examples import random_split, random_step
 
@@ -68,7 +68,7 @@ def test_small_steps_are_split_best(monkeypatch):
             continue
         assert best.gap == 0
         with monkeypatch.context() as patched:
-            patched.setattr(searcher, "_ALL", 0)
+            patched.setattr(split_search, "_ALL", 0)
             found = solve(problem, "step_time", steps=150, seed=seed, use_numba=False)
         assert found.bound <= best.value * (1 + 1e-12)
         assert found.value >= best.value * (1 - 1e-12)
@@ -104,8 +104,8 @@ def test_the_bound_knows_of_copies_and_of_what_lies_between():
         readers=np.array([*range(1, 8), *[8] * 7]),
         transfer=np.zeros(9),
     )  # one, seven side by side on two devices, one
-    assert searcher.Searcher(
-        wide, searcher.Terms("step_time", 1.0, 9, 0, False), None, {}
+    assert split_search.Searcher(
+        wide, split_search.SearchOptions("step_time", 1.0, 9, 0, False), None, {}
     ).bound == pytest.approx(5.5)
 
 
@@ -113,13 +113,13 @@ def test_what_is_found_is_never_worse_than_what_is_given():
     chance = random.Random(1)
     for seed, problem in examples(5, 30, 300):
         given = {str(one): random_split(problem, chance) for one in range(3)}
-        found = solve(problem, "step_time", steps=60, seed=seed, use_numba=False, given=given)
+        found = solve(problem, "step_time", steps=60, seed=seed, use_numba=False, initial_splits=given)
         assert found.value <= min(found.starts.values()) and set(given) <= set(found.starts)
         assert found.value == evaluate(problem, "step_time", found.device_of)
         values = [evaluate(problem, "step_time", one) for one in found.alternatives]
         assert values == sorted(values) and found.alternatives[0] == found.device_of
-    with pytest.raises(InvalidArgumentError, match="does not say for each of"):
-        solve(problem, "step_time", given={"short": [0]})
+    with pytest.raises(InvalidArgumentError, match="must contain one of"):
+        solve(problem, "step_time", initial_splits={"short": [0]})
 
 
 def test_what_is_told_on_the_way_is_a_split_of_the_objective_told():
@@ -150,8 +150,8 @@ def test_steps_and_seed_decide_and_ctrl_c_gives_the_best_so_far():
 def test_compiled_loops_give_the_same_split(monkeypatch):
     pytest.importorskip("numba")
     _, problem = next(examples(1, 30, 440))
-    monkeypatch.setattr(searcher, "_SMALL", 0)
-    monkeypatch.setattr(searcher, "_ALL", 0)
+    monkeypatch.setattr(split_search, "_SMALL", 0)
+    monkeypatch.setattr(split_search, "_ALL", 0)
     slow, quick = (solve(problem, "step_time", steps=200, seed=3, use_numba=use) for use in (False, True))
     assert (slow.device_of, slow.value, slow.bound) == (quick.device_of, quick.value, quick.bound)
 
@@ -169,7 +169,7 @@ def test_lists_put_variables_where_they_are_read():
     devices = (Device("host", 0, is_pool=True), Device("gpu 0", 1), Device("gpu 1", 1))
     ends = np.array([0, 1, 2]), np.array([1, 2, 3])
     problem = Problem(tuple(range(4)), seconds, np.ones(4), np.full(4, 5.0), np.arange(4), *ends, devices)
-    for placer in (heft, earliest_first):
+    for placer in (heft, m_etf):
         split = placer(Costs(problem))
         assert len(set(split)) == 1 and evaluate(problem, "step_time", split) == 2.0
 

@@ -62,13 +62,17 @@ def test_the_best_is_said_drawn_and_tabled(choices):
 def test_towers_that_only_copy_do_not_pay():
     slow = "2x V100, links nvlink=none pcie=1x1"
     found = tf.tower_choices(lambda count, home: build(count, home, batch=2), slow, towers=[1, 2])
-    assert found.best.towers == 1 and "More towers do not pay." in found.text
+    assert found.best.towers == 1 and "More towers are not worthwhile." in found.text
     assert all(math.isnan(row.rate) for row in found.rows)
 
 
 @pytest.mark.parametrize(
     ("machine", "towers", "sentence"),
-    [("cpu", None, "Towers need GPUs"), ("2x V100", [3], "one of 1 to 2"), ("2x V100", [], "one of 1 to 2")],
+    [
+        ("cpu", None, "Towers need GPUs"),
+        ("2x V100", [3], "between 1 and 2"),
+        ("2x V100", [], "between 1 and 2"),
+    ],
 )
 def test_wrong_numbers_are_refused(machine, towers, sentence):
     with pytest.raises(InvalidArgumentError, match=sentence):

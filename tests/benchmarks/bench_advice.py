@@ -32,12 +32,12 @@ import numpy as np
 
 import gpuplace as tf
 from gpuplace.advisor.bounds import step_bound
-from gpuplace.advisor.chains import Ground
-from gpuplace.advisor.searcher import CHAINS
+from gpuplace.advisor.chains import SearchContext
+from gpuplace.advisor.split_search import CHAINS
 from gpuplace.advisor.steps import advise, step_search
 from gpuplace.advisor.steps.advice import Advice
-from gpuplace.advisor.steps.judge import judged
-from gpuplace.advisor.steps.labels import device_kinds, homes_of_units, labellings
+from gpuplace.advisor.steps.device_labels import device_kinds, homes_of_units, labellings
+from gpuplace.advisor.steps.placed_choice import place_choice
 from gpuplace.advisor.steps.step_problem import levels_of, step_problem
 from tests.benchmarks.advised_nets import ADVISED, build
 from tests.benchmarks.rivals import RIVALS
@@ -74,23 +74,25 @@ def machines(kinds: list[str], counts: list[int]) -> list[tuple[int, str]]:
 
 def moved_nodes(advice: Advice) -> int:
     """Nodes of the graph that an advice moves."""
-    return int(np.count_nonzero(advice.placement.devices != advice._case.asked.devices))
+    return int(np.count_nonzero(advice.placement.devices != advice._case.original.devices))
 
 
 def fewest_moved(advice: Advice) -> int:
     """The fewest nodes that move by labels of equal devices and links by which the step takes no longer."""
-    case, rehearsal = advice._case, advice._case.rehearsal
-    devices = len(case.asked.device_set)
-    before, after = case.asked.devices, advice.placement.devices
+    case, scorer = advice._case, advice._case.scorer
+    devices = len(case.original.device_set)
+    before, after = case.original.devices, advice.placement.devices
     stays = np.zeros((devices, devices))
     np.add.at(stays, (after[before >= 0], before[before >= 0]), 1.0)
     choice = advice._choice.device_of
-    everything = np.where(choice < 0, homes_of_units(rehearsal), choice)
+    everything = np.where(choice < 0, homes_of_units(scorer), choice)
     fewest = moved_nodes(advice)
-    for labels in islice(labellings(stays, device_kinds(rehearsal), rehearsal.step.machinery), _LABELLINGS):
+    for labels in islice(labellings(stays, device_kinds(scorer), scorer.step.machinery), _LABELLINGS):
         if len(before) - stays[np.arange(devices), labels].sum() >= fewest:
             break
-        other = Advice(case, judged(case, np.where(everything < 0, -1, labels[everything])), "step_time", 0.0)
+        other = Advice(
+            case, place_choice(case, np.where(everything < 0, -1, labels[everything])), "step_time", 0.0
+        )
         if other.value <= advice.value * (1 + 1e-9):
             fewest = min(fewest, moved_nodes(other))
     return fewest
@@ -110,7 +112,7 @@ def labelled(net: str, gpus: int, machine: str, seconds: float, seed: int) -> tu
     case, own = before._case, before._choice.device_of
     chosen = advise.with_other_labels(case, own, before.value, time.perf_counter() + seconds)
     differs = not np.array_equal(
-        case.rehearsal.wanted(chosen.device_of)[case.in_step], case.rehearsal.wanted(own)[case.in_step]
+        case.scorer.wanted(chosen.device_of)[case.in_step], case.scorer.wanted(own)[case.in_step]
     )
     return before, Advice(case, chosen, "step_time", 0.0), differs
 
@@ -157,16 +159,16 @@ def tried(
     took = time.perf_counter() - begin
     found = {"default": advice.before}
     case = advice._case
-    made = step_problem(case.rehearsal)
+    made = step_problem(case.scorer)
     for name, placed in RIVALS.items():
         found[name] = math.inf
-        for problem in levels_of(case.rehearsal, made)[-2:]:
+        for problem in levels_of(case.scorer, made)[-2:]:
             devices = np.array(placed(problem), dtype=np.int64)
-            score = judged(case, made.units_of(case.rehearsal, devices)).score
+            score = place_choice(case, made.units_of(case.scorer, devices)).score
             found[name] = min(found[name], math.inf if score.missing else score.step_time)
     found["ours"] = advice.value if advice.fits else math.inf
-    ground = Ground(made.problem, "step_time", True)
-    bound = step_bound(made.problem, ground.step, ground.bounds, ground.in_lists)
+    context = SearchContext(made.problem, "step_time", True)
+    bound = step_bound(made.problem, context.step, context.bounds, context.in_lists)
     return found, max(bound, advice.bound), took
 
 

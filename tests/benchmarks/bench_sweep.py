@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from distributed import Client
 
 import gpuplace
-from gpuplace.sweeps import running
+from gpuplace.sweeps import runner
 from tests.placer.corpus_files import folder
 
 MACHINES = ("cpu", "1x Tesla K40c", "2x Tesla K20m", "2x Tesla K80", "4x V100", "8x P100", "3x T4")
@@ -39,15 +39,15 @@ def graphs() -> list[str]:
 @contextmanager
 def cluster(workers: int) -> Iterator[Client]:
     """Workers as a sweep starts them, which have loaded the package."""
-    with running.local_client(workers) as client:
+    with runner.local_client(workers) as client:
         client.run(_load)
         yield client
 
 
 def _load() -> str:
-    import gpuplace.sweeps.answers
+    import gpuplace.sweeps.evaluation
 
-    return gpuplace.sweeps.answers.__name__
+    return gpuplace.sweeps.evaluation.__name__
 
 
 def best(repeat: int, *runs: Callable[[], object]) -> list[tuple[float, float]]:
@@ -83,7 +83,7 @@ def main() -> None:
         return gpuplace.sweep(wanted, MACHINES, what=arguments.what, releases="2.21", **options)
 
     cases = len(wanted) * len(MACHINES)
-    print(f"{cases:,} cases; load before: {os.getloadavg()[0]:.1f} on {running.cores()} cores")
+    print(f"{cases:,} cases; load before: {os.getloadavg()[0]:.1f} on {runner.cores()} cores")
     gpuplace.sweep(wanted[:3], MACHINES, what=arguments.what, workers=1)  # what is loaded once
     with cluster(arguments.workers) as client:
         sweep(client=client)
@@ -102,7 +102,7 @@ def main() -> None:
     print(f"client and scheduler    {used:7.2f} s of processor, {used / cases * 1e3:.3f} ms a case")
     print(f"a task that does nothing {task * 1e3:.2f} ms")
     seconds = alone / cases
-    batch = running.BATCH_S
+    batch = runner.BATCH_S
     print("\nworkers   a case a task: busy   batches: busy, by tasks alone and with each case's own share")
     for workers in IMAGINED:
         single = min(1.0, seconds / task / workers)

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gpuplace.advisor.search import Solution, solve
+from gpuplace.advisor.solve import Solution, solve
 from gpuplace.advisor.workloads import OBJECTIVES, read_workload, split_of
 
 SAME = 1e-4

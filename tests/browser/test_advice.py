@@ -41,9 +41,7 @@ def test_advice_is_searched_applied_and_taken_back(lab_page, screenshots):
     from playwright.sync_api import expect
 
     explorer = lab_page.locator(".gp-explorer")
-    advice = explorer.locator(".gp-panel").filter(
-        has=lab_page.get_by_role("group", name="What is searched for")
-    )
+    advice = explorer.locator(".gp-panel").filter(has=lab_page.get_by_role("group", name="Search settings"))
     explorer.get_by_role("tab", name="Advice").click()
     expect(advice.get_by_role("combobox", name="Objective")).to_have_value("time of a step")
 
@@ -75,7 +73,7 @@ def test_advice_is_searched_applied_and_taken_back(lab_page, screenshots):
     moves = advice.get_by_role("table", name="What moves")
     expect(moves.get_by_role("checkbox").first).to_be_checked()
     advice.get_by_role("button", name="Apply all").click()
-    expect(advice).to_contain_text("The advice is applied")
+    expect(advice).to_contain_text("The recommendation is applied")
     expect(explorer.locator(".gp-legend").first).to_contain_text("GPU:1")
     advice.get_by_role("button", name="Copy as Python").click()
     expect(advice.get_by_label("The advice as Python")).to_contain_text("def advised_device(op):")
@@ -95,8 +93,8 @@ def test_advice_is_searched_applied_and_taken_back(lab_page, screenshots):
         assert violations(lab_page, ".gp-explorer") == []
 
     # A part of it, by the keyboard.
-    advice.get_by_role("button", name="Take the advice back").press("Enter")
-    expect(advice.get_by_role("button", name="Take the advice back")).to_have_count(0)
+    advice.get_by_role("button", name="Revert the recommendation").press("Enter")
+    expect(advice.get_by_role("button", name="Revert the recommendation")).to_have_count(0)
     if moves.get_by_role("checkbox").count() > 1:
         moves.get_by_role("checkbox").first.focus()
         lab_page.keyboard.press("Space")
@@ -109,4 +107,4 @@ def test_advice_is_searched_applied_and_taken_back(lab_page, screenshots):
     advice.get_by_role("textbox", name="Keep").fill("nowhere")
     advice.get_by_role("textbox", name="Keep").press("Enter")
     advice.get_by_role("button", name="Advise").press("Enter")
-    expect(advice).to_contain_text("keep: no node is chosen by 'nowhere'")
+    expect(advice).to_contain_text("keep: no node matches 'nowhere'")

@@ -20,7 +20,7 @@ GPU_FILL = {"GPU:0": "#6d96ff", "GPU:3": "#dc7696"}
 def explorer(page, lab):
     """The explorer of the notebook, run in this page."""
     base, _ = lab
-    open_notebook(page, base, "10-the-whole-guide.ipynb")
+    open_notebook(page, base, "20-the-whole-guide.ipynb")
     run_all(page)
     page.keyboard.press("Control+b")  # more room: the file browser away
     found = page.locator(".gp-explorer")
@@ -79,6 +79,8 @@ def test_a_click_on_an_op_says_why_and_selects_its_row(explorer, screenshots, la
     why = explorer.locator(".gp-why")
     expect(why.locator("h3")).to_have_text("MatMul_1")
     expect(why.locator(".gp-reason")).to_contain_text("asked for '/device:GPU:3'")
+    term = why.locator(".gp-reason .gp-term", has_text="kernel")
+    expect(term).to_have_attribute("title", re.compile("^only devices of a type that has a kernel"))
     expect(why).to_contain_text(re.compile(r"In\[\d+\]:\d+"))
     expect(row(explorer, "MatMul_1")).to_have_class(re.compile("gp-selected"))
     expect(explorer.locator(f".gp-canvas {MATMUL_1}")).to_have_attribute("aria-pressed", "true")
@@ -96,17 +98,17 @@ def test_what_an_op_depends_on_is_lit(explorer, screenshots, lab, page):
     box = explorer.locator(f".gp-canvas {MATMUL_1}")
     box.click()
     why = explorer.locator(".gp-why")
-    button = why.get_by_role("button", name="Light up all that it depends on")
+    button = why.get_by_role("button", name="All inputs: highlight all that it depends on")
     button.click()
     told = explorer.locator(".gp-lit-text")
     expect(told).to_have_text("what MatMul_1 depends on: 2 nodes on GPU:3; no copy between devices")
     expect(explorer.locator(".gp-canvas g.node.gp-on")).to_have_count(3)
     expect(explorer.locator(".gp-canvas g.edge.gp-on")).to_have_count(2)
     expect(explorer.locator(".gp-canvas g.node.gp-off")).to_have_count(4)
-    expect(why.get_by_role("button", name="Light up all that it depends on")).to_have_attribute(
+    expect(why.get_by_role("button", name="All inputs: highlight all that it depends on")).to_have_attribute(
         "aria-pressed", "true"
     )
-    expect(box).to_have_attribute("aria-label", re.compile(", lit$"))
+    expect(box).to_have_attribute("aria-label", re.compile(", highlighted$"))
     only = explorer.get_by_label("Only these in the tables")
     only.check()
     expect(explorer.locator("tr[data-key]:visible")).to_have_count(3)
@@ -114,7 +116,7 @@ def test_what_an_op_depends_on_is_lit(explorer, screenshots, lab, page):
     box.focus()
     page.keyboard.press("c")  # the consumers
     expect(told).to_contain_text("1 copy between devices, 16 B")
-    expect(explorer.get_by_label("Light up", exact=True)).to_have_value("consumers")
+    expect(explorer.get_by_label("Highlight", exact=True)).to_have_value("consumers")
     page.keyboard.press("p")  # the critical path
     expect(told).to_have_text("critical path: 3 ops, the longest chain")
     expect(explorer.locator("tr[data-key]:visible")).to_have_count(3)
@@ -122,7 +124,7 @@ def test_what_an_op_depends_on_is_lit(explorer, screenshots, lab, page):
     find = explorer.get_by_label("Find an op by regular expression")
     find.fill("^Const")
     find.press("Enter")
-    explorer.get_by_label("Light up", exact=True).select_option("matches")
+    explorer.get_by_label("Highlight", exact=True).select_option("matches")
     expect(told).to_have_text("4 matches of ^Const")
     expect(explorer.locator(".gp-canvas g.node.gp-on")).to_have_count(4)
     box.focus()

@@ -114,7 +114,7 @@ def test_progress_and_result_are_where_the_button_is(open_at, screenshots):
     expect(result).to_be_visible(timeout=60_000)
     expect(result).to_be_in_viewport()
     page.screenshot(path=screenshots / f"advise-result-{theme}.png")
-    result.get_by_role("button", name="What moves").click()
+    result.get_by_role("button", name="Show moves").click()
     expect(explorer.get_by_role("tab", name="Advice")).to_have_attribute("aria-selected", "true")
     expect(explorer.get_by_label("Seconds")).to_be_visible()
     result.get_by_role("button", name="Close").click()

@@ -82,7 +82,7 @@ def double_click(page, name):
         ("graph.pb", "nodes"),
         ("graph.pbtxt", "nodes"),
         ("model.meta", "nodes"),
-        ("run.log", "a log of TensorFlow"),
+        ("run.log", "TensorFlow log"),
         ("step.pb", "step.pb"),
         ("big.pb", "nodes"),
         (ODD, "nodes"),
@@ -103,7 +103,7 @@ def test_a_double_click_shows_the_page(page, screenshots, name, told):
         page.get_by_label("Machine").press("Enter")
         expect(inside.locator("body > header")).to_contain_text("2x Tesla K40c", timeout=60_000)
         page.get_by_label("Soft placement").check()
-        expect(inside.locator("body > header")).to_contain_text("softly", timeout=60_000)
+        expect(inside.locator("body > header")).to_contain_text("soft placement", timeout=60_000)
         inside.locator("g.node").first.click()
         expect(inside.locator(".gp-why h3")).not_to_have_text("Why is this op here?")
         assert violations(page, ".gpuplace-page-view") == []

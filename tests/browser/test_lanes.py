@@ -102,7 +102,7 @@ def test_lights_count_the_nodes_of_each_share(opened):
     page = opened(placed("language_model"))
     share = next(box["id"] for box in page.evaluate(PLACES) if "~" in box["id"])
     page.locator(f'[id="{share}"]').click()
-    page.get_by_label("Light up", exact=True).select_option("both")
+    page.get_by_label("Highlight", exact=True).select_option("both")
     lit = page.evaluate("gpuplacePage.state.lit.boxes")
     counts = page.evaluate(
         "Object.fromEntries(gpuplacePage.drawn.shares.boxes.map((box) => [box.id, box.count]))"

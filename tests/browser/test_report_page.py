@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.cli.fixes import fixes_of
 from gpuplace.views.page.page import page_html, timeline_page_html
 from gpuplace.web.rules import RULES
 from tests.browser.accessibility import violations
@@ -84,7 +85,7 @@ def test_the_guides_towers(opened):
     page.locator("#graph g.node").filter(has_text="MatMul_1").click()
     expect(page.locator(".gp-why")).to_contain_text("asked for '/device:GPU:3'")
     expect(page.locator(".gp-why .gp-left").last).to_have_text("GPU:3")
-    expect(page.locator(".gp-why")).to_contain_text("To have it on CPU")
+    expect(page.locator(".gp-why")).to_contain_text("To move it to CPU")
     expect(page.locator("#tables tr.gp-selected")).to_contain_text("MatMul_1")
     page.shoot("chosen")
     for tab in page.get_by_role("tab").all():
@@ -194,7 +195,7 @@ def test_search(opened):
     expect(told).to_have_attribute("aria-live", "polite")
     find.fill("layer_(")
     find.press("Enter")
-    expect(told).to_contain_text("; not a regular expression: searched for as it is")
+    expect(told).to_contain_text("; not a regular expression; searched as plain text")
     find.fill("(([a-z_0-9])+)+!")
     find.press("Enter")
     expect(told).to_contain_text("; could take too long")
@@ -211,14 +212,14 @@ def test_what_an_op_depends_on_is_lit(opened):
 
     page = opened(tf.place(towers(), "4x Tesla K20m"), "lit")
     boxes(page).filter(has_text="MatMul_1").click()
-    page.get_by_role("button", name="Light up all that it depends on").click()
+    page.get_by_role("button", name="All inputs: highlight all that it depends on").click()
     told = page.locator(".gp-lit-text")
     expect(told).to_have_text("what MatMul_1 depends on: 2 nodes on GPU:3; no copy between devices")
     expect(page.locator("#graph g.node.gp-on")).to_have_count(3)
     expect(page.locator("#graph g.edge.gp-on")).to_have_count(2)
     page.get_by_label("Only these in the tables").check()
     expect(page.locator(".gp-table-head:visible")).to_contain_text("3 of 7 rows")
-    choice = page.get_by_label("Light up", exact=True)
+    choice = page.get_by_label("Highlight", exact=True)
     choice.select_option("both")
     expect(told).to_have_text(
         "what MatMul_1 depends on, and what depends on it: 3 nodes (CPU:0 1, GPU:3 2); 1 copy between devices, 16 B"
@@ -276,7 +277,7 @@ def test_a_large_graph_is_lit_quickly(opened):
         })"""
     )
     print("9,124 nodes on the report page: lit and laid out after", times, "ms")
-    page.get_by_label("Light up", exact=True).select_option("inputs")
+    page.get_by_label("Highlight", exact=True).select_option("inputs")
     expect(page.locator(".gp-lit-text")).to_contain_text("nodes on GPU:2; 1 copy between devices, 256 B")
     expect(page.locator("#graph .gp-badge").filter(has_text=" of ").first).to_be_visible()
     page.shoot("inputs")
@@ -299,7 +300,7 @@ def test_colours_of_a_measured_step(opened):
     expect(legend).to_contain_text("did not run: 2")
     expect(legend).to_contain_text("time in the measured step")
     expect(boxes(page).filter(has_text="Const_1")).to_contain_text("900 µs")
-    page.get_by_label("Light up", exact=True).select_option("path by time")
+    page.get_by_label("Highlight", exact=True).select_option("path by time")
     expect(page.locator(".gp-lit-text")).to_have_text(
         "critical path: 3 ops, 911 µs, the longest chain by measured time"
     )
@@ -317,16 +318,6 @@ def test_colours_of_a_measured_step(opened):
     expect(legend).to_contain_text("GPU:2: 3")
 
 
-def test_reasons_by_likeness(opened):
-    from playwright.sync_api import expect
-
-    page = opened(
-        tf.place(training(2, 3), "4x Tesla K20m"), "alike", "#tower_1%2Flayer_2%2Fout", exact_nodes=5
-    )
-    expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_2/out")
-    expect(page.locator(".gp-why")).to_contain_text("As for tower_1/layer_0/out, which has the same op")
-
-
 @both_themes
 def test_what_failed_is_marked(opened):
     from playwright.sync_api import expect
@@ -336,6 +327,29 @@ def test_what_failed_is_marked(opened):
     expect(page.locator(".gp-error").first).to_contain_text("was explicitly assigned to /device:GPU:2")
     expect(page.locator("#graph g.node.guilty")).to_have_count(6)
     page.shoot("errors")
+
+
+@both_themes
+def test_a_fix_has_a_picture_of_its_own(opened):
+    from playwright.sync_api import expect
+
+    placement = tf.place(towers(), "1x Tesla K40c", on_error="keep")
+    page = opened(placement, "fixes", fixes=fixes_of(placement))
+    refused = page.get_by_role("region", name="This graph cannot be placed")
+    expect(refused).to_contain_text("config = tf.ConfigProto(allow_soft_placement=True)")
+    assert violations(page) == []
+    page.shoot("error")
+    with page.expect_navigation():
+        refused.get_by_role("link", name="Show the placement").click()
+    page.wait_for_selector("html[data-ready=yes]")
+    expect(page.get_by_role("navigation", name="What was changed")).to_contain_text("Turn on soft placement")
+    expect(refused).to_be_hidden()
+    expect(page.locator("#graph g.node.guilty")).to_have_count(0)
+    expect(boxes(page)).to_have_count(7)
+    assert violations(page) == []
+    page.shoot("fixed")
+    page.get_by_role("button", name="graph").click()
+    expect(page.locator("#graph g.node.guilty")).to_have_count(6)
 
 
 @both_themes
@@ -415,7 +429,7 @@ def test_a_view_is_kept(opened, tmp_path):
     find.fill("tower_1/layer_33/out$")
     find.press("Enter")
     page.get_by_label("Colour by").select_option("type")
-    page.get_by_label("Light up", exact=True).select_option("inputs")
+    page.get_by_label("Highlight", exact=True).select_option("inputs")
     page.wait_for_timeout(400)
     seen = """() => [[...document.querySelectorAll('#graph g.node, #graph g.cluster')].map((group) => group.id).sort(),
         document.querySelector('.gp-lit-text').textContent, document.querySelector('.gp-legend').textContent,

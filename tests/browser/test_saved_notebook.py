@@ -12,7 +12,7 @@ pytestmark = [
 
 def test_everything_can_be_read_before_anything_runs(page, lab, screenshots):
     base, _ = lab
-    open_notebook(page, base, "10-the-whole-guide.ipynb")
+    open_notebook(page, base, "20-the-whole-guide.ipynb")
     images = page.locator(".jp-OutputArea-output img[src^='data:image/svg+xml']")
     images.first.wait_for()
     assert images.count() >= 6

@@ -217,7 +217,7 @@ def test_what_an_op_depends_on_is_lit(opened, explorer, screenshots):
     from playwright.sync_api import expect
 
     page, nodes = opened
-    choice = explorer.get_by_label("Light up", exact=True)
+    choice = explorer.get_by_label("Highlight", exact=True)
     explorer.get_by_label("Find an op by regular expression").fill("tower_1/layer_100/Relu$")
     explorer.get_by_label("Find an op by regular expression").press("Enter")
     expect(explorer.locator(".gp-why h3")).to_have_text("tower_1/layer_100/Relu")
@@ -297,7 +297,7 @@ def test_every_view(opened, explorer, screenshots):
     explorer.get_by_label("Soft placement").uncheck()
     expect(explorer.get_by_role("alert")).to_contain_text("/device:GPU:")
     front("Errors")
-    errors = explorer.locator(".gp-panel").filter(has_text="Possible remedies")
+    errors = explorer.locator(".gp-panel").filter(has_text="Remedies (tested)")
     errors.locator(".gp-node").first.click()
     expect(explorer.locator(".gp-why")).to_contain_text("none left")
     shoot("errors")
@@ -352,7 +352,7 @@ def test_every_setting(opened, explorer, screenshots):
     explorer.get_by_role("tab", name="Devices").click()
     expect(explorer.get_by_role("table", name="From GPUs to devices")).to_contain_text("1.2 GiB")
     explorer.get_by_role("tab", name="Memory").click()
-    panel = explorer.locator(".gp-panel").filter(has_text="takes memory as it is needed")
+    panel = explorer.locator(".gp-panel").filter(has_text="reserves memory on demand")
     expect(panel).to_be_visible()
     explorer.get_by_role("button", name="Copy the settings as Python").click()
     code = explorer.get_by_label("Settings as Python", exact=True)

@@ -49,7 +49,7 @@ def test_the_split_is_written_to_a_file(workload, tmp_path, capsys):
 def test_people_read_a_table_and_how_good_it_is(workload, capsys):
     assert main(["advise", "--problem", workload, "--steps", "100000"]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0].split() == ["device", "nodes", "work", "bytes", "room"]
+    assert printed[0].split() == ["device", "nodes", "work", "bytes", "capacity"]
     assert printed[-1].startswith("largest load ") and printed[-1].endswith(": the best possible")
 
 

@@ -32,7 +32,7 @@ OTHERS = {
     "download.log": (
         b"\n<html><body>404</body></html>",
         "is an HTML page",
-        "the graph or the log it was made from",
+        "the graph or log that it was created from",
     ),
     "model.zip": (archive(), "is an archive", "unpack it"),
     "model.bin": (archive(), "is a zip archive", "unpack it"),
@@ -41,7 +41,7 @@ OTHERS = {
     "weights": (b"\x89HDF\r\n\x1a\n\0\0", "is an HDF5 file", "model.export(folder)"),
     "m.tflite": (b"\x1c\0\0\0TFL3", "is a TensorFlow Lite model", "the model that it was converted from"),
     "model.ckpt-10.index": (b"\0\1", "is a part of a checkpoint", "the .meta file beside it"),
-    "plot.png": (b"\x89PNG\r\n\x1a\n", "is a picture", "give the graph or the log"),
+    "plot.png": (b"\x89PNG\r\n\x1a\n", "is a picture", "pass the graph or log"),
 }
 
 
@@ -72,7 +72,7 @@ def test_an_empty_file_is_refused(here, capsys, name, content, command):
     words = ["--with", "page", "--no-browser"] if command == "explore" else []
     assert main([command, name, *words]) == 1
     told = capsys.readouterr()
-    assert name in told.err and ("is empty" if not content else "holds nothing but blanks") in told.err
+    assert name in told.err and ("is empty" if not content else "contains only white space") in told.err
     assert told.out == ""
 
 
@@ -94,7 +94,7 @@ def test_a_log_in_which_nothing_is_told(here, capsys):
 def test_a_graph_given_as_a_log(here, capsys):
     (here / "graph.pbtxt").write_text('node { name: "a" op: "NoOp" }')
     assert main(["log", "graph.pbtxt"]) == 1
-    assert "graph.pbtxt is a graph as text, not a log" in capsys.readouterr().err
+    assert "graph.pbtxt is a graph in text format, not a log" in capsys.readouterr().err
 
 
 def test_a_folder_says_what_is_in_it(here, capsys):
@@ -107,13 +107,11 @@ def test_a_folder_says_what_is_in_it(here, capsys):
         assert main([command, "exports", *words]) == 1
         told = capsys.readouterr().err
         assert "SavedModel file does not exist at: exports/{saved_model.pb|saved_model.pbtxt}" in told
-        assert "exports is a folder: give exports/1588, exports/frozen.pb" in told
+        assert "exports is a folder; pass exports/1588, exports/frozen.pb" in told
     assert main(["place", "bare"]) == 1
-    assert "or the folder with saved_model.pb" in capsys.readouterr().err
+    assert "or the folder that contains saved_model.pb" in capsys.readouterr().err
     assert main(["log", "bare"]) == 2
-    assert (
-        "bare is a folder: give the file that the program's output was written to" in capsys.readouterr().err
-    )
+    assert "bare is a folder; pass the file with the program's output" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ask", [tf.place, tf.explore])
@@ -130,7 +128,7 @@ def test_what_is_no_program_is_not_run(here, capsys, name):
     assert main(["run", name]) == 2
     told = capsys.readouterr().err
     assert (
-        what in told and ", not a Python program: " in told and advice in told and "SyntaxError" not in told
+        what in told and ", not a Python program; " in told and advice in told and "SyntaxError" not in told
     )
 
 
@@ -138,11 +136,11 @@ def test_graphs_and_folders_are_not_run(here, capsys):
     (here / "graph.pb").write_bytes(b"")
     assert main(["run", "graph.pb"]) == 2
     assert (
-        "graph.pb is a graph, not a Python program: gpuplace place graph.pb, or explore"
+        "graph.pb is a graph, not a Python program; use gpuplace place graph.pb or gpuplace explore graph.pb"
         in capsys.readouterr().err
     )
     assert main(["run", "."]) == 2
-    assert ". is a folder: name the Python program in it" in capsys.readouterr().err
+    assert ". is a folder; pass the path of a Python program" in capsys.readouterr().err
 
 
 def test_version(capsys):

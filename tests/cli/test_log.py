@@ -93,7 +93,7 @@ def test_against_a_graph_on_another_machine(gpuplace, log, graph):
     ("words", "message"),
     [
         (("none.log",), "cannot read none.log"),
-        (("run.log", "--session", "3"), "sessions 0 to 0"),
+        (("run.log", "--session", "3"), "its sessions are 0 to 0"),
         (("run.log", "--against", "none.pb"), "cannot read none.pb"),
     ],
 )

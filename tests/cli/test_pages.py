@@ -27,7 +27,11 @@ def test_report(gpuplace, graph, tmp_path):
     result = gpuplace("report", graph, "-o", "page.html", *TWO, "--against", "cpu", "--soft")
     assert (result.returncode, result.stdout, result.stderr) == (0, "page.html\n", "")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<h1>graph.pbtxt</h1>" in page and "<dd>softly</dd>" in page and "<dd>1 CPU</dd>" in page
+    assert (
+        "<h1>graph.pbtxt</h1>" in page
+        and "<dt>soft placement</dt><dd>on</dd>" in page
+        and "<dd>1 CPU</dd>" in page
+    )
     assert '"total":3' in page
 
 
@@ -40,7 +44,7 @@ def test_report_of_visible_devices(gpuplace, graph, tmp_path):
     assert "<dt>visible GPUs</dt><dd>1,0</dd>" in re.sub(r">\s+<", "><", page)
     (tmp_path / "run.log").write_text(LOG)
     result = gpuplace("report", "run.log", "--visible-devices", "")
-    assert result.returncode == 2 and "leave out --visible-devices" in result.stderr
+    assert result.returncode == 2 and "Remove --visible-devices" in result.stderr
 
 
 def test_report_of_what_cannot_be_placed(gpuplace, graph, tmp_path):
@@ -49,6 +53,8 @@ def test_report_of_what_cannot_be_placed(gpuplace, graph, tmp_path):
     assert "was explicitly assigned to /device:GPU:1" in result.stderr and "Traceback" not in result.stderr
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<h1>Not &lt;here&gt;</h1>" in page and '"kind":"InvalidArgumentError"' in page
+    assert "What fixes it" in page and "config = tf.ConfigProto(allow_soft_placement=True)" in page
+    assert "--soft" in page and 'data-function="Turn on soft placement"' in page
 
 
 def test_report_for_another_release(gpuplace, graph, tmp_path):
@@ -110,7 +116,7 @@ def test_report_of_a_log(tmp_path, monkeypatch, capsys, name, data):
     (tmp_path / name).write_bytes(data)
     assert main(["report", name]) == 0 and capsys.readouterr() == ("report.html\n", "")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert f"<h1>{name}</h1>" in page and "<dd>a log of TensorFlow</dd>" in page
+    assert f"<h1>{name}</h1>" in page and "<dd>TensorFlow log</dd>" in page
     assert "<dd>2 pieces of text, below</dd>" in page and "[[ 22.  28.]" in page
     assert (
         "<script>step" not in page and "\\u003cscript\\u003estep 3" in page and "&lt;script&gt;step 3" in page
@@ -140,9 +146,9 @@ def test_explore_of_a_log(tmp_path, monkeypatch, capsys):
         ("run.log", bytes(range(256)) * 9, (), 1, "DataLossError: Can't parse run.log"),
         ("run.log", lambda: gzip.compress(LOG.encode() * 9)[:90], (), 1, "Can't decompress run.log"),
         ("run.log", lambda: gzip.compress(bytes(300_000_000), 9), (), 1, "run.log is too large for a log"),
-        ("run.log", LOG.encode(), ("--soft", "--machine", "cpu"), 2, "leave out --machine, --soft"),
+        ("run.log", LOG.encode(), ("--soft", "--machine", "cpu"), 2, "Remove --machine, --soft"),
         ("run.log", LOG.encode(), ("--release", "2.21"), 2, "gpuplace log run.log --against GRAPH"),
-        ("run.pb", LOG.encode(), (), 1, "gpuplace.parse_log reads logs"),
+        ("run.pb", LOG.encode(), (), 1, "use gpuplace.parse_log for logs"),
     ],
     ids=["text", "nothing", "how to log", "binary", "cut", "bomb", "machine", "release", "graph's name"],
 )
@@ -278,7 +284,7 @@ def test_report_with_a_file_that_is_no_step_of_the_graph(gpuplace, graph, tmp_pa
     _write_step(tmp_path / "other.pb", "x", "y")
     (tmp_path / "noise.pb").write_bytes(b"\xff\xff\xff noise")
     for name, code, message in (
-        ("other.pb", 2, "other.pb is not of graph.pbtxt"),
+        ("other.pb", 2, "other.pb was not measured with graph.pbtxt"),
         ("noise.pb", 1, "as RunMetadata or StepStats"),
         ("absent.pb", 1, "No such file"),
     ):
@@ -314,7 +320,7 @@ def test_a_report_of_a_model_is_of_what_it_is_asked_by(gpuplace, graph, tmp_path
     ("words", "code", "message"),
     [
         (("model.h5",), 1, "is an HDF5 file"),
-        (("graph.pbtxt", "--signature", "s"), 2, "signature chooses a part of a SavedModel"),
+        (("graph.pbtxt", "--signature", "s"), 2, "signature selects a part of a SavedModel"),
         (("graph.pbtxt", "--function", "f"), 1, "Function f is not defined."),
     ],
 )

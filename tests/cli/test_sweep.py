@@ -50,7 +50,7 @@ def test_an_estimate_is_asked_with_its_options(graphs, capsys):
     rows = json.loads(capsys.readouterr().out)
     assert all(row["step_time"] > 0 and row["peak_memory"] and row["rate"] is None for row in rows)
     assert main([*graphs, "--fetch", "product"]) == 2
-    assert "--fetch: only with --what estimate or advise" in capsys.readouterr().err
+    assert "--fetch requires --what estimate or advise" in capsys.readouterr().err
 
 
 def test_all_failed_is_a_code_of_its_own_and_so_is_a_sweep_that_was_ended(graphs, capsys, monkeypatch):
@@ -72,4 +72,6 @@ def test_all_failed_is_a_code_of_its_own_and_so_is_a_sweep_that_was_ended(graphs
     assert main([*graphs, "--resume", "rows.parquet"]) == 130
     captured = capsys.readouterr()
     assert "one.pbtxt" in captured.out
-    assert captured.err == "gpuplace sweep: ended after 1 of 4 cases; the same command goes on\n"
+    assert (
+        captured.err == "gpuplace sweep: stopped after 1 of 4 cases; run the same command again to continue\n"
+    )

@@ -97,7 +97,7 @@ def test_what_is_no_number_of_rows(graph, capsys, wrong):
 
 def test_a_log_as_tensorflow_prints_it_is_whole(graph, capsys):
     assert main(["place", graph, "--machine", "cpu", "--format", "log", "--limit", "3"]) == 2
-    assert "--limit: not with --format log" in capsys.readouterr().err
+    assert "--limit does not apply to --format log" in capsys.readouterr().err
 
 
 def test_what_moves(graph, capsys, terminal):

@@ -81,9 +81,13 @@ def test_of_a_chrome_trace(step, tmp_path, capsys, name):
         (("noise.json",), 1, "Can't parse noise.json as the Chrome trace of a step"),
         (("list.json",), 1, "list.json holds no step_stats"),
         (("ends.pb",), 2, "ends.pb: The step_stats are empty"),
-        (("step.pb", "--soft", "--machine", "cpu"), 2, "--machine, --soft: only with --graph"),
+        (("step.pb", "--soft", "--machine", "cpu"), 2, "--machine, --soft: options for placing a graph"),
         (("step.pb", "--graph", "no.pb"), 2, "cannot read no.pb"),
-        (("step.pb", "--graph", "other.pbtxt", "--machine", "cpu"), 2, "step.pb is not of other.pbtxt"),
+        (
+            ("step.pb", "--graph", "other.pbtxt", "--machine", "cpu"),
+            2,
+            "step.pb was not measured with other.pbtxt",
+        ),
         (("step.pb", "--svg", "no/where.svg"), 2, "cannot write no/where.svg: No such file"),
     ],
 )
@@ -143,13 +147,13 @@ def test_a_step_of_a_script(gpuplace, script, tmp_path, name):
 @pytest.mark.parametrize(
     ("words", "code", "message", "source"),
     [
-        (("--trace-step", "1"), 2, "--trace-step N: only with --trace FILE", "1"),
+        (("--trace-step", "1"), 2, "--trace-step requires --trace FILE", "1"),
         (("--trace", "no/step.pb"), 2, "cannot write no/step.pb", "1"),
-        (("--trace", "s.pb", "--trace-step", "0"), 2, "--trace-step 0: runs count from 1", "1"),
+        (("--trace", "s.pb", "--trace-step", "0"), 2, "--trace-step 0: runs are counted from 1", "1"),
         (("--trace", "s.pb"), 1, "--trace: the script ran no step", "1"),
         (("--trace", "s.pb"), 1, "--trace: the script ran no step", "raise SystemExit"),
         (("--trace", "s.pb"), 4, "--trace: the script ran no step", "raise SystemExit(4)"),
-        (("--trace", "s.pb", "--trace-step", "9"), 7, "ran 6 steps, and none that is number 9", TRAINING),
+        (("--trace", "s.pb", "--trace-step", "9"), 7, "ran 6 steps, no step 9", TRAINING),
     ],
 )
 def test_no_step_of_a_script(gpuplace, script, tmp_path, words, code, message, source):

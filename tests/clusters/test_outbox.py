@@ -97,7 +97,7 @@ def test_where_nobody_listens_nothing_is_said(receiver, caplog):
 
     async def given_up():
         async with asyncio.timeout(10):
-            while outbox._carrying or outbox._waiting:
+            while outbox._sending or outbox._waiting:
                 await asyncio.sleep(0.001)
 
     event_loop.wait_for(given_up())

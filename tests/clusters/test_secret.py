@@ -65,7 +65,7 @@ def test_a_user_without_a_home_has_one_beside_other_temporary_files(tmp_path, mo
 
     monkeypatch.setattr(tempfile, "gettempdir", nowhere)
     with pytest.raises(
-        tf.errors.PermissionDeniedError, match="cannot be made, nor a folder for temporary files"
+        tf.errors.PermissionDeniedError, match="cannot be created, nor a folder for temporary files"
     ):
         token()
 
@@ -77,9 +77,9 @@ def test_a_user_without_a_home_has_one_beside_other_temporary_files(tmp_path, mo
         (lambda path: path.chmod(0o604), "can be read by other users"),
         (lambda path: path.parent.chmod(0o777), "can be written to by other users"),
         (lambda path: path.write_text("short"), "has fewer than 16 bytes"),
-        (lambda path: (path.unlink(), path.symlink_to("/etc/passwd")), "cannot be read or made"),
+        (lambda path: (path.unlink(), path.symlink_to("/etc/passwd")), "cannot be read or created"),
         (lambda path: (path.unlink(), os.mkfifo(path, 0o600)), "is not a file"),
-        (lambda path: (path.unlink(), path.mkdir()), "cannot be read or made"),
+        (lambda path: (path.unlink(), path.mkdir()), "cannot be read or created"),
         (lambda path: os.chown(path, 65534, -1), "belongs to another user"),
         (lambda path: os.chown(path.parent, 65534, -1), "can be written to by other users"),
     ],

@@ -105,7 +105,7 @@ def example(
         after=reader,
         tensor=2 * source + carries,
         reads_in_host=host[reader],
-        is_turned=((host[source] != host[reader]) & carries).astype(np.int64),
+        changes_memory=((host[source] != host[reader]) & carries).astype(np.int64),
         first_tensor=np.arange(0, 2 * count + 2, 2),
         nbytes=nbytes,
         is_made_in_host=np.repeat(host, 2),

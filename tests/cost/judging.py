@@ -98,7 +98,7 @@ def _errors(kind: type, way: str) -> np.ndarray:
     errors = np.empty(measured.times.shape)
     for place, name in enumerate(gpus()):
         gpu = find_model(name)
-        times = KernelTimes(without=_left_out(name, way), is_tried=False)
+        times = KernelTimes(without=_left_out(name, way), is_autotuned=False)
         if "shapes" in way or "both" in way:
             correction = np.empty(len(fold))
             for number in range(FOLDS):

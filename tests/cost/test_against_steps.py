@@ -75,6 +75,6 @@ def test_shapes_are_those_of_the_step(build):
     assert len(made) > 60
     for (node, tensor), value in zip(wanted, made):
         for shapes in (found, with_values):
-            if node not in shapes.rests_on:
+            if node not in shapes.assumption_of_node:
                 assert shapes.shape(node, tensor.value_index).as_list() == list(np.shape(value)), tensor.name
-    assert sum(node in with_values.rests_on for node, _ in wanted) <= 0.03 * len(wanted)
+    assert sum(node in with_values.assumption_of_node for node, _ in wanted) <= 0.03 * len(wanted)

@@ -120,7 +120,7 @@ def test_arrays_without_memory_are_arrays():
     assert made.T[3].base is made and unfilled_like(made).shape == made.shape
     assert unfilled((3,), bool, byte=1).tolist() == [True] * 3 and unfilled((10**9,), bool, byte=1)[-1]
     assert unfilled((10**9,), object)[7] == b"" and unfilled((2,), object).tolist() == [b"", b""]
-    with pytest.raises(tf.errors.ResourceExhaustedError, match="beyond what a process can address"):
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="larger than the address space of a process"):
         unfilled((2**61,), np.float64)
 
 
@@ -165,7 +165,7 @@ def test_a_loop_of_a_billion_trips_is_predicted():
 
     few, many = peak(1000), peak(10**9)
     assert few.of("GPU:0").peak == many.of("GPU:0").peak and not few.assumed
-    assert any("all alike, stand for its 1,000,000,000" in said for said in many.assumed)
+    assert any("represent all 1,000,000,000, which are alike" in said for said in many.assumed)
 
 
 def test_long_loops_stand_for_longer_ones_to_the_byte(monkeypatch):
@@ -268,7 +268,7 @@ def test_memory_is_not_known_where_a_shape_is_not():
         tf.tanh(tf.placeholder(tf.float32, name="given"), name="fed")
     for name in ("parsed", "called"):
         memory = tf.estimate(graph, name, machine="1x V100").memory
-        assert memory.fits is None and "is not known, nor how much it takes" in memory.unknown
+        assert memory.fits is None and "are not known" in memory.unknown
     assert tf.estimate(graph, "fed", machine="1x V100").memory.fits is True
 
 
@@ -282,7 +282,7 @@ def test_a_sweep_says_what_is_not_known(limited):
 
 def test_the_largest_batch_is_not_what_is_not_known(limited):
     step = tf.estimate(limited, "out", {"rows": (None, 256)}, machine="1x V100")
-    with pytest.raises(tf.errors.FailedPreconditionError, match="The largest batch is not known") as caught:
+    with pytest.raises(tf.errors.FailedPreconditionError, match="The largest batch is unknown") as caught:
         step.largest_batch(20000)
     told = str(caught.value)
     known = int(told.partition("known to fit  a batch of ")[2].split()[0].replace(",", ""))
@@ -301,7 +301,7 @@ def test_the_largest_known_number(unknown_from):
 
 def test_advice_on_what_is_not_known(limited):
     advice = tf.advise(limited, "out", {"rows": (150, 256)}, machine="2x V100", steps=5)
-    assert advice.fits is None and "it is not known whether it fits: " in advice.text
+    assert advice.fits is None and "whether it fits is not known: " in advice.text
     assert "does not fit" not in advice.explain()
     points = advice.tradeoff(limits=0, steps=5)
     assert all(
@@ -309,7 +309,7 @@ def test_advice_on_what_is_not_known(limited):
         for point in points.rows()
         if point.name == "as it is"
     )
-    assert points.svg() and "memory that is not known" in points.explain()
+    assert points.svg() and "unknown memory" in points.explain()
     assert points.frame()["fits"].isna().any()
     peaks = advice.frame("devices").set_index("device")["peak_after"]
     assert peaks.isna().tolist() == [name.endswith(("GPU:0", "GPU:1")) for name in peaks.index]

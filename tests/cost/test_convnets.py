@@ -44,4 +44,4 @@ def test_multiplications(net, giga):
         assert sum(work.flops for work in calls) == pytest.approx(batch * giga * 2e9, rel=0.005)
     assert shapes.assumed == () and not any(work.assumed or work.is_guess for work in step_work(shapes))
     (unfed,) = step_shapes(graph).assumed
-    assert "'images' (Placeholder) are taken as 1" in unfed
+    assert "'images' (Placeholder) are assumed to be 1" in unfed

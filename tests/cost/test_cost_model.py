@@ -84,7 +84,7 @@ def test_libraries():
     assert new.kernel_seconds(product(2048), find_model("P100")) < old.kernel_seconds(
         product(2048), find_model("P100")
     )
-    with pytest.raises(InvalidArgumentError, match="Unknown release of CUDA '1.0'"):
+    with pytest.raises(InvalidArgumentError, match="Unknown CUDA release '1.0'"):
         CostModel("1.0")
 
 
@@ -145,7 +145,7 @@ def test_fitting_to_a_step_of_ours():
 
 
 def test_steps_of_another_graph_are_refused():
-    with pytest.raises(InvalidArgumentError, match="no measured kernel of a node of this graph") as caught:
+    with pytest.raises(InvalidArgumentError, match="no measured kernel of this graph") as caught:
         CostModel.fit(step_stats((CPU, [("elsewhere", 0, 5)])), graph_of_two(), {"x": (1, 512)})
     assert "FULL_TRACE" in caught.value.hint
 
@@ -201,7 +201,7 @@ def test_saved_models_come_back(tmp_path):
 
 NEAR = {**dict.fromkeys(("flops", "nbytes", "starts", "rests"), [1, 2]), "shares": []}
 DAMAGES = {
-    "no JSON": lambda text: text[: len(text) // 2],
+    "not JSON": lambda text: text[: len(text) // 2],
     "format": lambda text: "[]",
     "its format is not": lambda text: text.replace("gpuplace.CostModel", "something"),
     "its version is 99": lambda text: text.replace('"version": 7', '"version": 99'),
@@ -213,13 +213,13 @@ DAMAGES = {
     "launch_seconds is nan": lambda text: json.dumps(json.loads(text) | {"launch_seconds": float("nan")}),
     "factor of Add is 0": lambda text: json.dumps(json.loads(text) | {"factors": {"K80": {"Add": 0}}}),
     "'flops' is missing": lambda text: json.dumps(json.loads(text) | {"near": {"Add": {"taken": [0]}}}),
-    "the measured kernels of Add do not have a time each": lambda text: json.dumps(
+    "not every measured kernel of Add has a time": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6]}}}
     ),
-    "the kernels of Add do not have a share each": lambda text: json.dumps(
+    "not every measured kernel of Add has a share": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 2e-6], "shares": [0.5]}}}
     ),
-    "shares of Add is 2, not a number up to 1": lambda text: json.dumps(
+    "the largest share of Add is 2; a share is at most 1": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 2e-6], "shares": [0.5, 2]}}}
     ),
     "taken of Add is 0, not a number above 0": lambda text: json.dumps(
@@ -227,7 +227,7 @@ DAMAGES = {
     ),
     "has no attribute": lambda text: json.dumps(json.loads(text) | {"near": [1]}),
     "in_a_line is 1, neither true nor false": lambda text: json.dumps(json.loads(text) | {"in_a_line": 1}),
-    "Unknown release": lambda text: json.dumps(json.loads(text) | {"library": "0.1"}),
+    "Unknown CUDA release": lambda text: json.dumps(json.loads(text) | {"library": "0.1"}),
 }
 
 
@@ -263,7 +263,7 @@ def test_a_calibration_is_found_again(monkeypatch, tmp_path):
     monkeypatch.setenv("GPUPLACE_COST_MODEL", "")
     assert CostModel().source == plain.source
     monkeypatch.setenv("GPUPLACE_COST_MODEL", str(tmp_path / "other.json"))
-    with pytest.raises(NotFoundError, match="GPUPLACE_COST_MODEL names a file that is not there"):
+    with pytest.raises(NotFoundError, match="GPUPLACE_COST_MODEL names a file that does not exist"):
         CostModel()
     plain.save(tmp_path / "other.json")
     assert CostModel().source == plain.source

@@ -195,7 +195,7 @@ def test_layers_that_were_tried_out_take_what_was_measured():
         kernel = Convolution("forward", 128, channels, filters, size, size, window, window, out, out, 1, 1)
         work = Work("float32", 2.0 * 128 * channels * filters * (out * window) ** 2, 4.0, 4.0, kernel=kernel)
         assert seconds(work, "GTX TITAN X") == pytest.approx(measured, rel=0.25)
-        guessed = KernelTimes(is_tried=False).seconds([work], find_model("GTX TITAN X"))[0]
+        guessed = KernelTimes(is_autotuned=False).seconds([work], find_model("GTX TITAN X"))[0]
         assert guessed > 3 * measured
 
 
@@ -211,14 +211,14 @@ def test_the_fastest_algorithm_is_taken_where_the_guess_was_poor():
         (poor, convolution("forward", 16, 128, 256, 56, 3, dtype="float64")),
         (convolution("forward", 128, 64, 64, 28, 5), convolution("forward", 128, 64, 64, 28, 5, groups=4)),
     ):
-        tried, guessed = model(), KernelTimes(is_tried=False)
+        tried, guessed = model(), KernelTimes(is_autotuned=False)
         gpu = find_model("GTX TITAN X")
         assert tried.seconds([fit], gpu)[0] < guessed.seconds([fit], gpu)[0]
         assert tried.seconds([other], gpu)[0] == guessed.seconds([other], gpu)[0]
     in_tensor_cores = convolution("forward", 128, 64, 64, 28, 5)
     assert (
         model().seconds([in_tensor_cores], find_model("A100"))[0]
-        == KernelTimes(is_tried=False).seconds([in_tensor_cores], find_model("A100"))[0]
+        == KernelTimes(is_autotuned=False).seconds([in_tensor_cores], find_model("A100"))[0]
     )
 
 

@@ -39,7 +39,7 @@ def said(memory):
     """All that there is to say of the memory of GPUs."""
     return [
         (use.device, use.limit, use.peak, use.step_peak, use.before, use.at, use.alive, use.timeline)
-        + (use.fragmentation, use.short, use.failed_at, use.wanted)
+        + (use.fragmentation, use.short, use.failed_at, use.requested)
         for use in memory.devices
     ], memory.sentences()
 

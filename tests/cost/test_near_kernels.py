@@ -49,12 +49,12 @@ def test_the_shape_of_a_kernel_counts_beside_its_size():
 def test_alike_kernels_count_once_and_cold_ones_not_at_all():
     measured = [MeasuredKernel(1e4, 8e4, 1e-6, 3e-6, seconds) for seconds in (5e-6, 6e-6, 900e-6)]
     assert near_kernels(measured).taken == (6e-6,)
-    assert near_kernels(measured, coldly=True).taken == (5e-6,)
+    assert near_kernels(measured, caches_were_cold=True).taken == (5e-6,)
     larger = MeasuredKernel(1e6, 8e6, 1e-6, 3e-4, 4e-6)
     assert near_kernels([*measured, larger]).taken == (6e-6, 4e-6)
-    assert near_kernels([*measured, larger], coldly=True).taken == (4e-6, 4e-6)
+    assert near_kernels([*measured, larger], caches_were_cold=True).taken == (4e-6, 4e-6)
     other = MeasuredKernel(1e6, 8e3, 1e-6, 3e-4, 4e-6)  # more to compute, and less to read
-    assert near_kernels([*measured, other], coldly=True).taken == (5e-6, 4e-6)
+    assert near_kernels([*measured, other], caches_were_cold=True).taken == (5e-6, 4e-6)
 
 
 def test_kernels_near_those_that_had_all_cores_have_them_too():

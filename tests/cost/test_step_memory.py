@@ -399,7 +399,7 @@ def test_walking_a_schedule_asks_what_the_compiled_plan_asks(name, monkeypatch):
     with tf.Graph().as_default() as graph:
         feeds, fetches = CASES[name]()
     walked = all_requests(graph, fetches, feeds)
-    monkeypatch.delattr(dry_run._DryMaker, "_code")
+    monkeypatch.delattr(dry_run._DryCompiler, "_code")
     compiled = all_requests(graph, fetches, feeds)
     assert walked and walked == compiled
 
@@ -440,7 +440,7 @@ def test_what_does_not_fit_is_said_with_what_is_short():
     step = tf.estimate(graph, "out", {"images": (4096, 1 << 20)}, machine="1x Tesla K40c")
     use = step.memory.of("GPU:0")
     assert use.short > 0 and not step.memory.fits and use.peak - use.limit == use.short
-    assert "It does not fit on GPU:0" in step.explain() and "GiB short at" in step.explain()
+    assert "The step does not fit on GPU:0" in step.explain() and "GiB are missing" in step.explain()
     assert not step.rows("memory")[1].fits
     asked = tf.estimate(graph, "out", {"images": (None, 1 << 20)}, machine="1x Tesla K40c")
     batch = asked.largest_batch()
@@ -562,7 +562,7 @@ def test_a_model_whose_variables_are_loaded_has_them_in_memory():
         rows = tf.placeholder(tf.float32, [32, 784])
         out = tf.matmul(rows, tf.raw_ops.ReadVariableOp(resource=weights, dtype=tf.float32))
         memory = tf.estimate(graph, out, machine="1x K80").memory
-    assert memory.assumed == ("Variables that the graph gives no value are taken as loaded: weights",)
+    assert memory.assumed == ("Variables without an initializer are assumed to be loaded: weights",)
     assert memory.variables[memory.of("GPU:0").device] == 4 * 784 * 100
 
 

@@ -96,9 +96,12 @@ def test_an_unknown_batch_is_one_and_said(graph):
     other = tf.ones([3], name="other")
     found = step_shapes(graph)
     assert shape(found, "y") == [1, 2]
-    assert found.assumed == ("Unknown sizes of 'x' (Placeholder) are taken as 1: its shape is (?, 8)",)
+    assert found.assumed == ("Unknown sizes of 'x' (Placeholder) are assumed to be 1: its shape is (?, 8)",)
     index = found.graph.index
-    assert "x" in found.rests_on[index[y.op.name]] and index[other.op.name] not in found.rests_on
+    assert (
+        "x" in found.assumption_of_node[index[y.op.name]]
+        and index[other.op.name] not in found.assumption_of_node
+    )
     unknown = step_shapes(graph, assume=None)
     assert shape(unknown, "y") == [None, 2] and unknown.assumed == ()
     assert shape(step_shapes(graph, assume=32), "y") == [32, 2]
@@ -110,7 +113,7 @@ def test_the_most_that_there_can_be(graph):
     tf.gather_nd(x, places, name="taken")
     found = step_shapes(graph)
     assert shape(found, "places") == [4, 1] and shape(found, "taken") == [4]
-    assert "as many as there can be" in found.assumed[0]
+    assert "the largest possible number" in found.assumed[0]
 
 
 def test_values_through_shape_arithmetic(graph):
@@ -141,7 +144,7 @@ def test_a_counted_loop_and_its_gradient(graph):
     (grad,) = tf.gradients(y, w)
     found = step_shapes(graph, {"x": (3, 5)})
     assert found.trips == {"loop/while_context": 3, "gradients/loop/while_context": 3}
-    assert found.assumed == () and found.rests_on == {}
+    assert found.assumed == () and found.assumption_of_node == {}
     product = found.graph.index["loop/MatMul"]
     assert found.frames[product] == "loop/while_context" and found.runs(product) == 3
     assert found.shape(product).as_list() == [3, 5] and found[grad.name].as_list() == [5, 5]
@@ -173,7 +176,7 @@ def test_a_loop_without_a_bound(graph):
     tf.while_loop(lambda x: x < 10.0, lambda x: x * 2.0, [x], name="loop")
     found = step_shapes(graph)
     assert found.trips["loop/while_context"] == 1
-    assert "one trip is assumed; give trip_counts" in found.assumed[0]
+    assert "one trip is assumed; set trip_counts" in found.assumed[0]
     for key in ("loop", "loop/while_context"):
         given = step_shapes(graph, trip_counts={key: 20})
         assert given.trips["loop/while_context"] == 20 and given.assumed == ()
@@ -183,7 +186,7 @@ def test_a_loop_without_a_bound(graph):
         step_shapes(graph, trip_counts={"lop": 20})
     assert "loop/while_context" in str(error.value)
     for count in (-1, float("nan"), "many"):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="0 times or more"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is between 0 and"):
             step_shapes(graph, trip_counts={"loop": count})
 
 
@@ -376,6 +379,23 @@ def test_a_node_of_a_function_that_lacks_an_input_is_an_error():
         tf.estimate(message, ["out"], machine="1 CPU")
 
 
+@pytest.mark.parametrize("condition", [True, False, None], ids=["true", "false", "unknown"])
+def test_a_called_function_counts_one_branch_of_its_conditional(condition):
+    @Defun(tf.float32, tf.bool, noinline=True)
+    def either(rows, unknown):
+        chosen = unknown if condition is None else tf.constant(condition)
+        return tf.cond(
+            chosen, lambda: tf.matmul(rows, rows), lambda: tf.matmul(rows, tf.concat([rows, rows], 1))
+        )
+
+    with tf.Graph().as_default():
+        rows, unknown = tf.placeholder(tf.float32, [64, 64]), tf.placeholder(tf.bool, [])
+        step = tf.estimate(either(rows, unknown), machine="1 CPU")
+    one_product, frame = 2 * 64**3, step.frame("nodes")
+    assert frame["flops"].sum() == one_product * (2 if condition is False else 1)
+    assert frame["guessed"].str.contains("assumed to take the branch for True").any() == (condition is None)
+
+
 def test_tensors_without_elements(graph):
     x = tf.placeholder(tf.float32, [None, 4], name="x")
     y = tf.matmul(x, tf.ones([4, 3]))
@@ -446,8 +466,8 @@ def test_loops_whose_end_is_not_known_say_what_is_assumed(graph):
     assert [found.trips[f"{name}/while_context"] for name in ("bounded", "data", "standing")] == [5, 1, 1]
     said = "\n".join(found.assumed)
     assert "'bounded/while_context' is assumed to run to its bound of 5 trips" in said
-    assert "since 'data/Less' hangs on what the loop computes: one trip is assumed" in said
-    assert "'standing/while_context' does not end in 1 trips" in said
+    assert "because 'data/Less' depends on values that the loop computes: one trip is assumed" in said
+    assert "'standing/while_context' does not end within 1 trips" in said
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
@@ -470,7 +490,7 @@ def test_a_branch_that_does_not_run_may_not_fit(graph):
     for feeds in ({"rows": (2, 3)}, {"rows": (2, 3), "wide": np.array(True)}):
         found = step_shapes(graph, feeds)
         assert any(
-            "MatMul_1', whose shapes do not fit, is in a branch that does not run" in s for s in found.assumed
+            "MatMul_1' has invalid shapes, but is in a branch that does not run" in s for s in found.assumed
         )
     with pytest.raises(tf.errors.InvalidArgumentError, match="Dimensions must be equal"):
         step_shapes(graph, {"rows": (2, 3), "wide": np.array(False)})
@@ -520,3 +540,18 @@ def test_lists_that_one_functional_loop_fills_and_the_next_reads(graph):
     assert set(step.shapes.trips.values()) == {6} and step.guessed == 0
     forward = 2 * 6 * 3 * ((4 + 5) * 5 + (5 + 7) * 7)  # and as much for the slope: the weights are constants
     assert sum(row.flops for row in step.rows("nodes") if row.op == "MatMul") == 2 * forward
+
+
+def test_an_attribute_of_another_type_is_a_fault_of_the_node():
+    """``output_types`` is a text, whose length is the number of shapes by chance."""
+    with tf.Graph().as_default() as graph:
+        tf.data.Dataset.from_tensors(0.0).make_one_shot_iterator().get_next()
+    message = graph.as_graph_def()
+    [node] = [node for node in message.node if node.op == "IteratorGetNext"]
+    node.attr["output_types"].s = b"\x00"
+    placement = tf.place(message, machine="1 CPU")
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="The attributes of 'IteratorGetNext' are not those"
+    ):
+        tf.estimate(placement, [node.name])
+    assert placement[node.name].endswith("CPU:0")

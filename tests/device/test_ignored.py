@@ -131,8 +131,8 @@ def test_what_is_said(release, notes):
 def test_the_table_says_why():
     rows = MIXED.mapping(None, BY_BUS)
     assert [row.device for row in rows] == [None, "/device:GPU:0", None]
-    assert rows[0].reason == "ignored: compute capability 3.0, and TensorFlow 1.15 needs 3.5"
-    assert rows[2].reason == f"ignored: 5 multiprocessors, and 8 are needed ({COUNT})"
+    assert rows[0].reason == "ignored: compute capability 3.0, and TensorFlow 1.15 requires 3.5"
+    assert rows[2].reason == f"ignored: 5 multiprocessors, and 8 are required ({COUNT})"
     rows = MIXED.mapping(None, BY_BUS | {COUNT: "1"}, release="1.4")
     assert [row.device for row in rows] == ["/device:GPU:0", "/device:GPU:1", "/device:GPU:2"]
 

@@ -65,13 +65,13 @@ def test_bad_text_says_what_is_allowed(text):
     with pytest.raises(InvalidArgumentError) as caught:
         Machine.parse(text)
     assert "Tesla K20m" in str(caught.value)
-    assert caught.value.message.startswith(("Machine '", "Unknown GPU model '"))
+    assert caught.value.message.startswith(("Cannot parse machine '", "Unknown GPU model '"))
 
 
 def test_bad_text_names_the_fault():
-    with pytest.raises(InvalidArgumentError, match="is not understood: an empty part"):
+    with pytest.raises(InvalidArgumentError, match="Cannot parse machine .*: empty part"):
         Machine.parse("T4,")
-    with pytest.raises(InvalidArgumentError, match="is not understood: a machine without a CPU"):
+    with pytest.raises(InvalidArgumentError, match="Cannot parse machine .*: no CPU"):
         Machine.parse("0 cpu, T4")
     with pytest.raises(InvalidArgumentError, match="2 GPUs in one slot"):
         Machine.parse("2x T4 @ 05:00.0")
@@ -90,7 +90,7 @@ def test_gpus_can_be_put_into_slots():
     assert [gpu.numa_node for gpu in machine.gpus] == [0, 1]
     by_argument = Machine.simulated(gpus=2, gpu="T4", pci_bus_ids=["04:00.0", "05:00.0"])
     assert bus_ids(by_argument) == ["0000:04:00.0", "0000:05:00.0"]
-    with pytest.raises(InvalidArgumentError, match="2 GPUs need 2 PCI bus ids, got 1"):
+    with pytest.raises(InvalidArgumentError, match="2 GPUs require 2 PCI bus ids; got 1"):
         Machine.simulated(gpus=2, pci_bus_ids=["04:00.0"])
 
 
@@ -151,6 +151,13 @@ def test_xla_devices_and_full_names_beside_gpus():
     assert mixed.device_set(environ={}).names[1] == "/job:ps/replica:0/task:0/device:CPU:0"
 
 
+def test_a_cpu_build_has_no_gpus():
+    with pytest.raises(InvalidArgumentError, match=r"^A CPU build of TensorFlow uses no GPUs\."):
+        Machine.parse("cpu build, T4")
+    assert Machine.parse("worker: cpu build; ps: T4").is_cpu_build
+    assert Machine.parse("cpu build") != Machine.parse("cpu")
+
+
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
@@ -160,6 +167,7 @@ def test_xla_devices_and_full_names_beside_gpus():
         ("2 CPU, 1x V100 + 2x K40c", "2 CPU, 1x Tesla V100-SXM2-16GB + 2x Tesla K40c"),
         ("T4 @ 07:00.0", "Tesla T4 @ 0000:07:00.0"),
         ("1 CPU, 2 XLA_CPU", f"1 CPU, {LOCAL}/device:XLA_CPU:0, {LOCAL}/device:XLA_CPU:1"),
+        ("CPU  build", "1 CPU, cpu build"),
     ],
 )
 def test_printing(text, printed):

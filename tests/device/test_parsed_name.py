@@ -131,7 +131,7 @@ def test_soft_merging_gives_up_type_and_id_only():
 def test_complete_specification_needs_a_complete_name():
     assert parse_name("/gpu:*").is_complete_specification(parse_name(CPU.replace("CPU", "GPU")))
     assert not parse_name("/gpu:*").is_complete_specification(parse_name(CPU))
-    with pytest.raises(ValueError, match="a complete device name is needed"):
+    with pytest.raises(ValueError, match="expected a complete device name"):
         ANY.is_complete_specification(parse_name("/gpu:0"))
 
 
@@ -153,7 +153,7 @@ def test_full_and_legacy_names():
     assert parse_name("/job:ps/device:GPU:1").to_legacy_string() == "/job:ps/gpu:1"
     assert parse_name("/gpu:*").to_legacy_string() == "/gpu:*"
     assert parse_name("/job:ps").to_legacy_string() == "/job:ps"
-    with pytest.raises(ValueError, match="not the parts of a device name"):
+    with pytest.raises(ValueError, match="invalid parts of a device name"):
         full_name("1ps", 0, 0, "GPU", 0)
 
 

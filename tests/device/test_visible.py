@@ -67,20 +67,20 @@ def test_reasons_for_hiding():
     assert reasons("0,2,3") == {1: "not in CUDA_VISIBLE_DEVICES='0,2,3'"}
     assert reasons("")[0] == "CUDA_VISIBLE_DEVICES='' is empty, so no GPU is visible"
     assert reasons("0,9,1") == dict.fromkeys(
-        (1, 2, 3), "CUDA_VISIBLE_DEVICES='0,9,1' ends at '9': there is no GPU 9, 4 GPUs in the machine"
+        (1, 2, 3), "CUDA_VISIBLE_DEVICES='0,9,1' ends at '9': there is no GPU 9; the machine has 4 GPUs"
     )
-    assert reasons("1,1")[2] == "CUDA_VISIBLE_DEVICES='1,1' names a GPU twice ('1'), so no GPU is visible"
+    assert reasons("1,1")[2] == "CUDA_VISIBLE_DEVICES='1,1' contains a GPU twice ('1'), so no GPU is visible"
     assert reasons("one")[0] == "CUDA_VISIBLE_DEVICES='one' ends at 'one': not an id"
-    assert reasons("GPU-")[0].endswith("ends at 'GPU-': 4 GPUs have a UUID that begins so")
-    assert reasons("GPU-nope")[0].endswith("ends at 'GPU-nope': no GPU has a UUID that begins so")
+    assert reasons("GPU-")[0].endswith("ends at 'GPU-': 4 GPUs have a UUID with this prefix")
+    assert reasons("GPU-nope")[0].endswith("ends at 'GPU-nope': no GPU has a UUID with this prefix")
     assert reasons(f"{UUIDS[1]},0")[0].endswith("ends at '0': not a UUID like the first entry")
 
 
 def test_mig_is_refused_with_a_reason():
     with pytest.raises(InvalidArgumentError) as caught:
         seen("MIG-41b36874-68e8-5a2a-b92b-ac8e9e5b2d36")
-    assert "names a MIG instance, and GPUs divided by MIG are not modelled" in caught.value.message
-    assert "by UUID (GPU-...)" in caught.value.hint
+    assert "names a MIG instance; MIG instances are not supported" in caught.value.message
+    assert "UUID (GPU-...)" in caught.value.hint
 
 
 def test_cuda_counts_fastest_first_unless_told_otherwise():

@@ -286,7 +286,7 @@ def test_an_aggregate_without_its_type(op):
     graph = message()
     graph.node.add(name="acc", op=op)
     attempted(graph)
-    with pytest.raises(InvalidArgumentError, match=f"Node 'acc' .{op}. does not fit its op"):
+    with pytest.raises(InvalidArgumentError, match=f"Node 'acc' .{op}. does not match its op"):
         tf.place(graph, "cpu")
 
 

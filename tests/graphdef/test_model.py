@@ -60,7 +60,7 @@ def test_parts_in_words(tmp_path):
     assert model.text(model.part(function="add")).startswith(
         "function add of saved_model.pb, tags serve, as a graph of"
     )
-    assert model.text(model.part(clear_devices=True)).endswith("; devices that nodes ask for are cleared")
+    assert model.text(model.part(clear_devices=True)).endswith("; device requests are cleared")
     assert gpuplace.place(graph_def(), TWO).graph.part == ""
     assert (
         gpuplace.place(graph_def(), TWO, function="add").graph.part
@@ -204,12 +204,12 @@ def test_a_folder_of_models_says_so(tmp_path):
         folder(tmp_path / name, saved_model("s"))
     with pytest.raises(NotFoundError, match="SavedModel file does not exist at") as caught:
         gpuplace.explore(tmp_path)
-    assert f"give {tmp_path / '1'}, {tmp_path / '2'}" in caught.value.hint
+    assert f"pass {tmp_path / '1'}, {tmp_path / '2'}" in caught.value.hint
     with pytest.raises(NotFoundError) as caught:
         gpuplace.place(folder(tmp_path / "a" / "b" / "c", saved_model()).parent.parent)
-    assert "the folder with saved_model.pb" in caught.value.hint
+    assert "the folder that contains saved_model.pb" in caught.value.hint
 
 
 def test_an_empty_model():
-    with pytest.raises(InvalidArgumentError, match="holds no MetaGraphDef"):
+    with pytest.raises(InvalidArgumentError, match="contains no MetaGraphDef"):
         gpuplace.explore(type(saved_model())())

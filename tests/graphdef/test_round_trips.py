@@ -202,7 +202,7 @@ class TestFiles:
         for name in ("cut.pb", "noise.pb"):
             with pytest.raises(DataLossError, match="Can't parse .* as binary proto") as caught:
                 load_graph_def(tmp_path / name)
-            assert "is the file complete?" in str(caught.value)
+            assert "check that the file is complete" in str(caught.value)
         with pytest.raises(DataLossError, match="as text proto"):
             load_graph_def(tmp_path / "cut.pbtxt")
         with pytest.raises(DataLossError, match="Can't decompress"):

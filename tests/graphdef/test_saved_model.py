@@ -90,7 +90,7 @@ def test_unknown_tags_name_those_there_are():
 
 
 def test_a_model_without_graphs():
-    with pytest.raises(InvalidArgumentError, match="holds no MetaGraphDef"):
+    with pytest.raises(InvalidArgumentError, match="contains no MetaGraphDef"):
         gpuplace.place(SavedModel(), TWO)
 
 
@@ -156,7 +156,9 @@ def test_devices_of_a_graph_are_cleared():
 
 
 def test_tags_and_signatures_belong_to_models():
-    with pytest.raises(ValueError, match="tags choose a MetaGraphDef of a SavedModel: this is a GraphDef"):
+    with pytest.raises(
+        ValueError, match="tags select a MetaGraphDef of a SavedModel, but this is a GraphDef"
+    ):
         gpuplace.place(GraphDef(), TWO, tags="serve")
     with pytest.raises(ValueError, match="this is a GraphDef"):
         gpuplace.place(GraphDef(), TWO, signature="s")

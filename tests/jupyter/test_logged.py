@@ -17,7 +17,7 @@ def test_the_explorer_takes_a_log():
         f"{row.name}: ({row.type}): {row.device}" for row in log.rows
     )
     explorer.selected = "tower_1/x"
-    assert GPU in explorer.reason and "not why" in explorer.reason
+    assert GPU in explorer.reason and "not reasons" in explorer.reason
     assert dict(explorer.frame["assigned"].astype(str)) == dict(log)
     assert explorer.find("tower_0/layer_1/MatMul") and explorer.selected == "tower_0/layer_1/MatMul"
 

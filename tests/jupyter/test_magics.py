@@ -122,7 +122,7 @@ def test_an_error_in_the_cell_is_the_cells(run, shell):
     before = tf.get_default_graph()
     result, (shown,), told = run(FAILS + "tf.Session().run(bad)\n")
     assert isinstance(result.error_in_exec, tf.errors.InvalidArgumentError)
-    assert "What the cell had made when it failed" in shown["text/plain"]
+    assert "The graph when the cell failed" in shown["text/plain"]
     lines = [line for line in told.splitlines() if line.startswith(("Cell", "File"))]
     assert lines[0] == "Cell In[1], line 6"
     assert "magics.py" not in told and "cell_run.py" not in told and "run_cell_magic" not in told
@@ -173,9 +173,9 @@ def test_the_line_magic(run, shell, tmp_path):
     assert "MatMul_1  MatMul  /device:GPU:3  GPU:3" in again["text/plain"]
     tf.train.write_graph(graph, str(tmp_path), "g.pbtxt")
     _, (file,), _ = run(f"%placement {tmp_path}/g.pbtxt --soft -m cpu --no-picture")
-    assert "placed softly" in file["text/plain"] and "6 requests not met" in file["text/plain"]
+    assert "soft placement" in file["text/plain"] and "6 device requests overridden" in file["text/plain"]
     assert "neither a file nor an expression" in run("%placement 1 +")[2]
-    assert "There is no file 'model.pb'" in run("%placement model.pb")[2]
+    assert "'model.pb' is neither a file nor a valid expression" in run("%placement model.pb")[2]
 
 
 def test_the_explorer_instead(run):
@@ -226,5 +226,5 @@ def test_parts_of_a_model(run, shell, tmp_path):
     assert "saver" in placed("--signature ''")[1]
     assert placed("--signature a --tags serve --clear-devices")[0].startswith("signature a of")
     assert "sum_RetVal" in placed("--function add")[1]
-    assert "tags choose a MetaGraphDef" in run("%placement tf.GraphDef() --tags serve")[2]
+    assert "tags select a MetaGraphDef" in run("%placement tf.GraphDef() --tags serve")[2]
     assert "this is a Graph" in run("%placement tf.Graph() --signature a")[2]

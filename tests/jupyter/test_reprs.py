@@ -62,7 +62,7 @@ def test_explanation():
     page, text = shown(tf.place(towers()).explain("MatMul_1"))
     assert text.startswith("MatMul_1 (MatMul) -> /job:localhost/replica:0/task:0/device:GPU:3")
     assert "<b>MatMul_1</b> (MatMul) is on <span" in page and "asked for &#x27;/device:GPU:3&#x27;" in page
-    assert page.count(">GPU:3</span>") == 3 and "To have it on CPU" in page
+    assert page.count(">GPU:3</span>") == 3 and "To move it to CPU" in page
 
 
 def test_a_closed_session():
@@ -111,7 +111,7 @@ def test_run_metadata():
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         session.run(graph.get_tensor_by_name("AddN:0"), options=options, run_metadata=metadata)
     page, text = shown(metadata)
-    assert "µs from first to last" in page and "GPU:3</span>" in page and "The slowest ops" in page
+    assert "µs from first to last" in page and "GPU:3</span>" in page and "Slowest ops" in page
     assert "GPU:2   " in text
 
 

@@ -128,7 +128,7 @@ def test_views_hold_the_facts(results):
     assert trace["text/plain"].splitlines()[1].split() == ["node", "op", "type", "device"]
     assert (
         "GPU:1" in trace["text/html"]
-        and "a log says where a node is" in mimebundle(results["note"])["text/html"]
+        and "a log records devices, not reasons" in mimebundle(results["note"])["text/html"]
     )
     assert "compared with" in mimebundle(results["log diff"])["text/html"]
 

@@ -145,7 +145,7 @@ def test_what_is_saved(towers):
     assert bundle["text/plain"] == str(towers)
     page = bundle["text/html"]
     assert page.startswith('<img src="data:image/svg+xml;base64,') or "data:image/svg+xml;base64," in page
-    assert "<script" not in page and "What to move" in page and "6 copies" in page
+    assert "<script" not in page and "Suggested moves" in page and "6 copies" in page
 
 
 def test_a_large_step_is_quick():

@@ -46,7 +46,7 @@ def test_a_cell_shows_its_line_and_the_sentence(shell, line):
     assert not re.search(r"File .*gpuplace/(?!.*tests)", shown)
     assert "direct cause" not in shown and "During handling" not in shown and "{{" not in shown
     where = shown.index("InvalidArgumentError:")
-    assert shown[:where].count("\n") < 10 and "made at" in shown[where:] or "requested by" in shown[where:]
+    assert shown[:where].count("\n") < 10 and "created at" in shown[where:] or "requested by" in shown[where:]
 
 
 def test_a_name_that_is_missing(shell):

@@ -157,7 +157,7 @@ def test_an_op_without_a_function_can_be_placed_and_not_run():
     assert caught.value.message.startswith(
         "No OpKernel was registered to support Op 'Scale' used by {{node scope/node}} on GPU"
     )
-    assert "made at" in text
+    assert "created at" in text
     assert "train.py:14" in text
     assert "gpuplace.place(graph)" in text
 

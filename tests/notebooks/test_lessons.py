@@ -21,10 +21,32 @@ def markdown(notebook: nbformat.NotebookNode) -> str:
     return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
-def test_there_are_nine_and_the_index_opens_with_links_to_them():
-    assert [path.stem[:2] for path in LESSONS] == [f"{number:02}" for number in range(1, 10)]
+PATH = [*LESSONS, *SEQUELS]
+
+
+def test_the_index_opens_with_links_to_the_lessons_in_their_order():
+    assert [path.stem[:2] for path in PATH] == [f"{number:02}" for number in range(1, 19)]
     first = read("00").cells[0].source
-    assert LINK.findall(first)[:9] == [path.name for path in LESSONS]
+    assert LINK.findall(first)[:18] == [path.name for path in PATH]
+
+
+@pytest.mark.parametrize("number", range(18))
+def test_each_lesson_leads_to_the_next(number):
+    """With its title, at the beginning and at the end; reference lessons are no part of the path."""
+    before, here, after = [None, *PATH, None][number : number + 3]
+    cells = nbformat.read(here, as_version=4).cells
+    links = ["[All lessons](00-index.ipynb)"]
+    if before:
+        links.insert(0, f"[← {title(before)}]({before.name})")
+    if after:
+        links.append(f"[{title(after)} →]({after.name})")
+    navigation = " · ".join(links)
+    assert cells[0].source.splitlines()[2] == navigation
+    assert cells[-1].source.splitlines()[-1] == navigation
+
+
+def title(path) -> str:
+    return nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].removeprefix("# ")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
@@ -34,13 +56,12 @@ def test_links_lead_to_files(path):
     assert [name for name in named if not (path.parent / name).is_file()] == []
 
 
-@pytest.mark.parametrize("path", [*LESSONS, *SEQUELS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PATH, ids=lambda path: path.stem)
 def test_form_of_a_lesson(path):
     """A title, a machine in the first cell of code, a picture, and at the end things to try with answers."""
     notebook = nbformat.read(path, as_version=4)
     assert len(notebook.cells) <= (24 if path in LESSONS else 36)
-    title = notebook.cells[0].source.splitlines()[0]
-    assert title.startswith(f"# {int(path.stem[:2])}. " if path in LESSONS else "# ")
+    assert title(path).startswith(f"{int(path.stem[:2])}. ")
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     own = "gpuplace" if "import tensorflow" in code[1].source else "tf"
     assert f"{own}.use_machine(" in code[0].source
@@ -61,10 +82,10 @@ def stays(node: str, op_type: str, device: str) -> str:
 
 # Lesson, source of a code cell (pattern) -> parts of what it shows, in this order.
 FACTS = {
-    ("17", r"^print\(log\)|capture_log"): ["47 nodes: 47 on CPU:0; 21 eager ops"],
-    ("17", r"^ops = "): ["MatMul  CPU:0      2      0 GPU kernels, but not for int32, int64"],
-    ("17", r"no GPU kernel"): ["FlatMapDataset, MapDataset, "],
-    ("17", r"^comparison"): ["15 nodes on the predicted device, 0 on another, 0 unexplained"],
+    ("18", r"^print\(log\)|capture_log"): ["47 nodes: 47 on CPU:0; 21 eager ops"],
+    ("18", r"^ops = "): ["MatMul  CPU:0      2      0 GPU kernels, but not for int32, int64"],
+    ("18", r"no GPU kernel"): ["FlatMapDataset, MapDataset, "],
+    ("18", r"^comparison"): ["15 nodes on the predicted device, 0 on another, 0 unexplained"],
     ("01", r"DeviceSpec"): ["/gpu:0  ", "/device:GPU:0\n", "/gpu:1  ", "/device:GPU:1\n"],
     ("01", r"list_devices"): [f"{LOCAL}CPU:0 is a CPU", f"{LOCAL}GPU:0 is a GPU"],
     ("01", r"^numbers"): ["[[22. 28.]\n [49. 64.]]", "3 nodes: 3 on GPU:0; nothing is copied"],
@@ -170,7 +191,7 @@ FACTS = {
         stays("MatMul", "MatMul", "GPU:0"),
         "[[22. 28.]",
     ],
-    ("05", r"display\(sess"): ["GPU:0  False", "3 requests not met"],
+    ("05", r"display\(sess"): ["GPU:0  False", "3 device requests overridden"],
     ("05", r"^sess\.placement\.explain"): ["soft placement", "any device", "GPU comes before CPU"],
     ("05", r"squared"): ["no supported kernel for GPU devices is available", "this node: T=int32"],
     ("05", r"explorer\.pin"): [
@@ -284,19 +305,82 @@ FACTS = {
         "GPU:1",
     ],
     ("00", r"total"): ["1 on CPU:0, 2 on GPU:0, 1 on GPU:1; 3 copies between devices, 48 B"],
+    ("10", r"except ValueError"): ["Variable model/w already exists, disallowed.", "model/w:0 True"],
+    ("10", r"compute_gradients"): ["66 nodes: 38 on GPU:0, 28 on GPU:1; 2 copies between devices, 16 B"],
+    ("10", r"for pairs in gradients|enumerate\(gradients\)"): [
+        "tower 0: ",
+        "on GPU:0",
+        "tower 1: ",
+        "on GPU:1",
+    ],
+    ("10", r"in \[1, 2\]"): ["towers: 1 weights: [-0.0743 -0.1018]", "towers: 2 weights: [-0.0743 -0.1018]"],
+    ("11", r"^step = "): [
+        "16.1 ms; 3 copies, 24.0 MiB",
+        "79% of the step: x > x/read > first > arrived > second",
+    ],
+    ("11", r"waited, ms"): ["first  GPU:1  8.0        0.7        6.64"],
+    ("11", r"^for after"): ["after None: 16.1 ms", "after arrived: 12.9 ms", "after second: 16.1 ms"],
+    ("11", r"^for source"): ["('first', 'GPU:1', 8388608), ('side', 'CPU:0', 8388608)"] * 2,
+    ("12", r"RestoreV2"): [
+        "SaveV2     CPU:0",
+        "RestoreV2  CPU:0",
+        "save/Assign     GPU:0",
+        "save/Assign_3   GPU:3",
+    ],
+    ("12", r"list_variables"): [
+        "model-100.index",
+        "model-100.meta",
+        "layer3/w   [8, 8]",
+        "step       []",
+        "y: 16.0",
+    ],
+    ("12", r"saver\.restore"): ["y: 16.0"],
+    ("12", r"NotFoundError"): ["Restoring from checkpoint failed", "0.25"],
+    ("12", r"^def load"): ["Cannot assign a device for operation layer1/w", "'GPU:0'", "'step': 'CPU:0'"],
+    ("12", r"2x Tesla"): [
+        "clear_devices ['GPU:0', 'GPU:0', 'GPU:0', 'GPU:0']",
+        "['GPU:0', 'GPU:1', 'GPU:0', 'GPU:0']",
+    ],
     ("13", r"fifo_queue_Dequeue\"\)"): ["yields to source", "FIFOQueueV2 has no GPU kernel"],
+    ("13", r"QueueRunner\(queue, \[queue\.enqueue\(count"): ["[1, 2, 3, 4, 5]", "threads left: 0"],
     ("13", r"^explorer[\s\S]*program|program\(4\)"): ["157 on GPU:3", "88 copies between devices, 4.2 MiB"],
     ("13", r"for home in"): ["22   515.8   563.9", " 3     0.0    48.1", "88  2063.2", "69     0.0  1595.4"],
-    ("13", r"clear_devices"): [
-        "False Cannot assign a device for operation",
-        "True {'CPU:0': 55, 'GPU:0': 793}",
+    ("13", r"steps = \{home"): ["1       1.25    1.16", "4       1.28    2.02"],
+    ("13", r"^for gpus, timeline"): [
+        "GPUs: 1 copies: 22 22 bytes: 1105552 1105552",
+        "GPUs: 4 copies: 88 88 bytes: 4422208 4422208",
     ],
-    ("13", r"device_count"): ["53    34     2", "952    238   238   238   238"],
-    ("16", r"list_devices"): [
+    ("13", r"^rows = \{\}\nfor name, how"): ["one device 2", "9", "True", "NCCL"],
+    ("14", r"GPUs at work"): [
+        "layers 1               0",
+        "1037",
+        "347",
+        "towers 1             476",
+        "4            1904",
+    ],
+    ("14", r"weights, MiB"): ["GPU:0          174             2", "GPU:2           63           147"],
+    ("15", r"tower_choices"): [
+        "4x Tesla K80 1        561.0   540.0",
+        "4x V100      1       1324.0  3380.0",
+        "9302.0",
+    ],
+    ("15", r"average_at=place"): ["V100, averages at home   :  7836", "V100, averages on the CPU:  3161"],
+    ("15", r"on_first_gpu\]"): [
+        "P100           46   68%           65  100%",
+        "A100           53   14%          345  100%",
+    ],
+    ("15", r"for near in"): [
+        "colocate_gradients_with_ops=False   414 ms",
+        "colocate_gradients_with_ops=True    237 ms",
+    ],
+    ("16", r"at the most|advice\.bound"): ["recommended 18.5 ms, none below 11.2 ms: 66% above that"],
+    ("16", r"keep=\"mixed_0\""): ["The step takes 16.6 ms instead of 22.7 ms"],
+    ("16", r"in_towers"): ["one GPU        22.7 ms", "recommended    18.5 ms", "two towers     12.4 ms"],
+    ("17", r"list_devices"): [
         "/job:ps/replica:0/task:0/device:GPU:0",
         "/job:worker/replica:0/task:1/device:CPU:0",
     ],
-    ("16", r"session\.placement\[name\]"): [
+    ("17", r"session\.placement\[name\]"): [
         "w  ",
         "/job:ps",
         "MatMul  ",
@@ -304,22 +388,22 @@ FACTS = {
         "update_w/",
         "/job:ps",
     ],
-    ("16", r"placement\.picture\(\)"): ["13 on ps/0 GPU:0, 45 on worker/1 GPU:0; 5 copies between devices"],
-    ("16", r"placement\.edges\(\)"): [
+    ("17", r"placement\.picture\(\)"): ["13 on ps/0 GPU:0, 45 on worker/1 GPU:0; 5 copies between devices"],
+    ("17", r"placement\.edges\(\)"): [
         "ps 0     -> worker 1  w/read",
         "worker 1 -> ps 0      gradients/MatMul_grad",
     ],
-    ("16", r"FULL_TRACE"): [
+    ("17", r"FULL_TRACE"): [
         "worker 1 -> ps 0 ",
         "ps 0     -> worker 1  w/read",
         "8 bytes, arrived after it was sent",
     ],
-    ("16", r"compare\(metadata\)"): ["network loopback", "w/read", "predicted 140 µs, measured: True"],
-    ("16", r"100GbE"): ["1GbE    64 MiB in 581 ms", "10GbE   64 MiB in 68 ms", "100GbE  64 MiB in 17 ms"],
-    ("16", r"train_asynchronously\)"): ["steps: 100", "learned: True"],
-    ("16", r"train_synchronously\)"): ["steps: 5", "as one worker with the whole batch: True"],
-    ("16", r"second_worker\.kill\(\)\n[\s\S]*except"): ["UnavailableError from /job:worker/replica:0/task:1"],
-    ("16", r"nothing lost"): ["nothing lost: True", "steps more: 1"],
+    ("17", r"compare\(metadata\)"): ["network loopback", "w/read", "predicted 140 µs, measured: True"],
+    ("17", r"100GbE"): ["1GbE    64 MiB in 581 ms", "10GbE   64 MiB in 68 ms", "100GbE  64 MiB in 17 ms"],
+    ("17", r"train_asynchronously\)"): ["steps: 100", "learned: True"],
+    ("17", r"train_synchronously\)"): ["steps: 5", "as one worker with the whole batch: True"],
+    ("17", r"second_worker\.kill\(\)\n[\s\S]*except"): ["UnavailableError from /job:worker/replica:0/task:1"],
+    ("17", r"nothing lost"): ["nothing lost: True", "further steps: 1"],
 }
 
 

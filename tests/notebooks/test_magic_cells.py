@@ -128,7 +128,7 @@ def test_a_placement_that_fails(cells):
 
 def test_soft_placement_in_place_of_the_error(cells):
     page, text = shown(cells["softly"])
-    assert "placed softly" in text and "1 request not met" in text
+    assert "soft placement" in text and "1 device request overridden" in text
     assert "bad   Const  /device:GPU:7  GPU:0" in text
     assert "<img" not in page and "Device mapping" not in page + text and "alert" not in page
 

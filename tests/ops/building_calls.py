@@ -234,3 +234,109 @@ for _name, _make in {
 }.items():
     for _run in ("static", "dynamic"):
         _add("cells", f"{_name} {_run}", _cell(_make, _run))
+
+# Gradient tapes, whose nodes come in an order of their own
+
+
+def _dense_on_tape(tf, given):
+    w = tf.get_variable("w", [3, 4], use_resource=True)
+    b = tf.get_variable("b", [4], use_resource=True)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(tf.nn.relu(tf.matmul(given([2, 3]), w) + b)))
+    tape.gradient(loss, [w, b])
+
+
+def _rows_on_tape(tf, given):
+    v = tf.get_variable("v", [5, 3], use_resource=True)
+    with tf.GradientTape() as tape:
+        rows = tf.nn.embedding_lookup(v, given([2], "int32"))
+        loss = tf.reduce_sum(tf.gather(v, [1, 2]) * 2.0) + tf.reduce_sum(rows * rows)
+    tape.gradient(loss, v)
+
+
+def _layers_on_tape(tf, given):
+    x = given([8, 8, 8, 3])
+    x.set_shape([x.shape[0] if x.shape.ndims else None, 8, 8, 3])
+    with tf.variable_scope("s", use_resource=True), tf.GradientTape() as tape:
+        hidden = tf.layers.conv2d(x, 4, 3, activation=tf.nn.relu)
+        hidden = tf.layers.max_pooling2d(tf.layers.batch_normalization(hidden, training=True), 2, 2)
+        logits = tf.layers.dense(tf.layers.flatten(hidden), 10)
+        loss = tf.losses.sparse_softmax_cross_entropy(given([8], "int32"), logits)
+    tape.gradient(loss, tf.trainable_variables())
+
+
+def _several_targets_on_tape(tf, given):
+    x, z = given([2, 3]), given([2, 3])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, z])
+        a = x * z + 2.0 * x
+        b = tf.exp(z) - x
+        c = tf.maximum(a, 0.5) ** 2.0
+    tape.gradient([a, b, c], [x, z])
+    tape.gradient([c, b, a], {"x": x, "z": z}, output_gradients=[a, b, c])
+    tape.gradient(b, [x, z], unconnected_gradients="zero")
+
+
+def _many_targets_on_tape(tf, given):
+    x = given([3])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        parts = [tf.sin(x * float(i)) for i in range(20)]
+        total = tf.add_n(parts)
+    tape.gradient(total, x)
+    tape.gradient(parts, x)
+    tape.gradient(parts[3::4], [x, parts[3]])
+
+
+def _watched_half_on_tape(tf, given):
+    a, b, c, v = given([3, 4]), given([4, 5]), given([3, 5]), tf.get_variable("v", [5])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(a)
+        y = tf.matmul(a, b)
+        rest = v * y - y / v
+        results = [
+            tf.matmul(c, y, transpose_b=True),
+            tf.squared_difference(y, c),
+            tf.minimum(1.0, y) - tf.pow(y, c) + tf.pow(2.0, y) + tf.stop_gradient(y),
+            (rest - 1.0) * (1.0 - rest),
+            tf.split(y, 5, axis=1)[3] / 2.0,
+        ]
+    for result in results:
+        tape.gradient(result, a)
+
+
+def _twice_on_tape(tf, given):
+    x = given([])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = x * x * tf.sin(x)
+        slope = inner.gradient(y, x)
+    outer.gradient(slope, x)
+
+
+def _normalised_twice(tf, given):
+    for dtype in ("float32", "float16"):
+        for data_format in ("NHWC", "NCHW"):
+            for is_training in (True, False):
+                x, scale, offset, mean, variance = given([2, 4, 4, 4], dtype), *(given([4]) for _ in range(4))
+                statistics = {} if is_training else {"mean": mean, "variance": variance}
+                y, _, _ = tf.nn.fused_batch_norm(
+                    x, scale, offset, data_format=data_format, is_training=is_training, **statistics
+                )
+                slopes = tf.gradients(y, [x, scale])
+                tf.gradients(slopes, [x, scale])
+
+
+for _name, _build in {
+    "dense": _dense_on_tape,
+    "rows": _rows_on_tape,
+    "layers": _layers_on_tape,
+    "several targets": _several_targets_on_tape,
+    "many targets": _many_targets_on_tape,
+    "some inputs": _watched_half_on_tape,
+    "twice": _twice_on_tape,
+    "batch normalization twice": _normalised_twice,
+}.items():
+    _add("tapes", _name, _build)

@@ -3,7 +3,7 @@
     python -m tests.oracle.compare_logs --python PYTHON3.7_WITH_TENSORFLOW_1.15.5 [--record]
 
 Each of `tests/runtime/session/logging_programs.py` runs in a process of its own, on a CPU. Of what goes to standard
-output, the lines about devices are compared: text and order, but for devices of XLA, which gpuplace has none of.
+output, the lines about devices are compared: text and order, without devices of XLA, which gpuplace does not have.
 ``--record`` writes TensorFlow's to `tests/data/placement_logs.json.gz`, which the test suite reads. The exit code is
 the number of programs that differ.
 

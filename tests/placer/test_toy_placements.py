@@ -109,7 +109,7 @@ def test_kernels_that_exclude_each_other_across_a_reference_edge(catalogue, mach
         with pytest.raises(errors.InvalidArgumentError, match="reference or resource connection") as caught:
             place(graph, machine, config, catalogue=catalogue, release="2.21")
         assert "no device type supports both of those nodes" in caught.value.message
-        assert "v" in caught.value.facts["in conflict"]
+        assert "v" in caught.value.facts["conflict between"]
         assert "reference edge v -> w" in caught.value.facts["tied by"]
 
 

@@ -21,7 +21,7 @@ ALLOWED = {
     "placer/host_data.py": "one rule of 2.21's placer, which lists the ops that it is about",
     "placer/node_facts.py": "the placer's rule of ops that take handles from any device, which lists them by release",
     "api/files/io.py": "public names, of which some are those of ops",
-    "cost/shapes/loops.py": "what the comparisons and the steps of a loop's counter mean",
+    "cost/shapes/trip_counts.py": "what the comparisons and the steps of a loop's counter mean",
     "ops/nn/fused_conv.py": "what may follow a convolution, with the functions that compute it",
     "ops/variables/initialized_value.py": "ops that TensorFlow names in the function that is followed there",
 }

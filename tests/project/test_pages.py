@@ -152,3 +152,61 @@ def test_every_page_is_in_the_table_of_contents():
     index = re.split(r"[\s<>]+", (ROOT / "notebooks" / "index.md").read_text(encoding="utf-8"))
     for path in [*REFERENCE.glob("*.md"), *(ROOT / "notebooks").glob("[0-9]*.ipynb")]:
         assert str(path.relative_to(ROOT / "notebooks").with_suffix("")) in index
+
+
+ANCHORS = {
+    *(
+        "requested-device",
+        "assigned-device",
+        "soft-placement",
+        "overridden-request",
+        "kernel",
+        "kernel-priority",
+    ),
+    *(
+        "type-priority",
+        "colocation-group",
+        "reference-edge",
+        "resource-edge",
+        "visited-first",
+        "generator-node",
+    ),
+    *(
+        "metadata-node",
+        "verdict",
+        "machine",
+        "release",
+        "subject",
+        "step",
+        "copy",
+        "signal",
+        "feed-and-fetch",
+        "role",
+    ),
+    *(
+        "layer",
+        "tower",
+        "series",
+        "lane",
+        "estimate",
+        "finding",
+        "recommendation",
+        "move",
+        "bound",
+        "what-if",
+    ),
+}
+"""Anchors of the glossary that links from outside the pages may use."""
+
+
+def test_each_entry_of_the_glossary_has_two_sentences_and_a_link():
+    page = (REFERENCE / "glossary.md").read_text(encoding="utf-8")
+    entries = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
+    anchors = {entry.partition("\n")[0].lower().replace(" ", "-") for entry in entries}
+    assert anchors >= ANCHORS
+    for entry in entries:
+        term, _, text = entry.partition("\n")
+        text = re.split(r"^## ", text, flags=re.MULTILINE)[0]
+        prose = re.sub(r"`[^`]*`|\([^()]*\)", "", text)
+        assert len(re.findall(r"\.(?=\s|$)", prose)) == 2, term
+        assert re.search(r"\]\([\w./#-]+\)", text), term

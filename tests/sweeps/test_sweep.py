@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 import gpuplace as tf
-from gpuplace.sweeps import running
-from gpuplace.sweeps import saved as saved_module
-from gpuplace.sweeps.answers import COLUMNS, answer_batch
+from gpuplace.sweeps import runner, sweep_file
+from gpuplace.sweeps.evaluation import COLUMNS, evaluate_batch
 
 distributed = pytest.importorskip("distributed")
 pd = pytest.importorskip("pandas")
@@ -155,11 +154,11 @@ def test_cases_travel_in_batches_and_graphs_once(client, monkeypatch):
     monkeypatch.setattr(
         client, "scatter", lambda *given, **options: held.append(given) or scatter(*given, **options)
     )
-    monkeypatch.setattr(running, "_LEAST_S", 1.0)  # however slow the machine is
+    monkeypatch.setattr(runner, "_LEAST_BATCH_S", 1.0)  # however slow the machine is
     configs = {str(number): {"inter_op_parallelism_threads": number} for number in range(1, 13)}
     frame = tf.sweep(graphs, MACHINES, configs, client=client)
     assert len(frame) == 216 and len(batches) < 30 and len(held) <= len(graphs)
-    assert all(function is answer_batch for function, *_ in batches)
+    assert all(function is evaluate_batch for function, *_ in batches)
 
 
 def test_processes_of_this_machine_need_no_guard(graphs, tmp_path):
@@ -169,9 +168,9 @@ def test_processes_of_this_machine_need_no_guard(graphs, tmp_path):
         textwrap.dedent(f"""
         import asyncio, os
         import gpuplace as tf
-        from gpuplace.sweeps import running
+        from gpuplace.sweeps import runner
         print("begin")
-        running.WORTH_S = running._LOOK_S = 0.0
+        runner.WORTH_S = runner._TRIAL_S = 0.0
         async def main():
             return tf.sweep({str(graphs / "*")!r}, {MACHINES!r}, workers=2, resume="saved.parquet")
         frame = asyncio.run(main())
@@ -193,10 +192,10 @@ def test_an_interrupt_ends_all_processes_with_one_line(graphs, tmp_path):
     """Ctrl-C, as a terminal sends it: to the sweep and to the workers that it started."""
     code = f"""
 from gpuplace.cli.main import main
-from gpuplace.sweeps import running
-from gpuplace.sweeps import saved as saved_module
-running.WORTH_S = running._LOOK_S = 0.0
-running.BATCH_S = running._LEAST_S = 0.01
+from gpuplace.sweeps import runner
+from gpuplace.sweeps import sweep_file
+runner.WORTH_S = runner._TRIAL_S = 0.0
+runner.BATCH_S = runner._LEAST_BATCH_S = 0.01
 raise SystemExit(main(["sweep", {str(graphs / "net*")!r}, "--machine", "2x K80", "--machine", "4x K80",
     "--what", "advise", "--seconds", "1", "--format", "jsonl", "--workers", "2", "--resume", "saved.parquet"]))
 """
@@ -214,7 +213,10 @@ raise SystemExit(main(["sweep", {str(graphs / "net*")!r}, "--machine", "2x K80",
     others, said = sweep.communicate(timeout=120)
     rows = [first, *others.splitlines()]
     assert sweep.returncode == 130 and len(rows) < 6
-    assert said == f"gpuplace sweep: ended after {len(rows)} of 6 cases; the same command goes on\n"
+    assert (
+        said
+        == f"gpuplace sweep: stopped after {len(rows)} of 6 cases; run the same command again to continue\n"
+    )
     saved = pytest.importorskip("pyarrow.parquet").ParquetFile(tmp_path / "saved.parquet")
     assert saved.metadata.num_rows == len(rows)
     with pytest.raises(ProcessLookupError):
@@ -234,13 +236,13 @@ def test_a_case_that_kills_its_worker_is_a_row(client, monkeypatch):
 
     monkeypatch.setattr(client, "submit", dies)
     frame = tf.sweep({"a": net(), "b": net("")}, MACHINES, client=client)
-    assert list(frame.index[frame["error"] == running.KILLED]) == [4] and "workers" in frame["message"][4]
+    assert list(frame.index[frame["error"] == runner.KILLED]) == [4] and "workers" in frame["message"][4]
     assert frame["nodes"].isna().sum() == 1
 
 
 def _killed():
     last = types.SimpleNamespace(address="tcp://10.0.0.2:4000")
-    raise distributed.scheduler.KilledWorker("answer_batch", last, allowed_failures=1)
+    raise distributed.scheduler.KilledWorker("evaluate_batch", last, allowed_failures=1)
 
 
 def test_workers_that_cannot_take_the_cases_are_an_error(client, monkeypatch):
@@ -261,12 +263,12 @@ def test_the_saved_sweep_goes_on(graphs, tmp_path, monkeypatch):
         if len(came) == 7:
             raise KeyboardInterrupt
 
-    with pytest.warns(RuntimeWarning, match=r"after 7 of 15 cases; resume='.*sweep.parquet' goes on"):
+    with pytest.warns(RuntimeWarning, match=r"after 7 of 15 cases; resume='.*sweep.parquet' continues it"):
         part = tf.sweep(str(graphs / "*"), MACHINES, resume=path, on_row=ends, workers=1)
     assert list(part.index) == list(range(7)) and part.attrs["cases"] == 15
     asked = []
-    row_of = running.Answers.row
-    monkeypatch.setattr(running.Answers, "row", lambda *given: asked.append(given) or row_of(*given))
+    row_of = runner.CaseEvaluator.row
+    monkeypatch.setattr(runner.CaseEvaluator, "row", lambda *given: asked.append(given) or row_of(*given))
     whole = tf.sweep(str(graphs / "*"), MACHINES, resume=path, workers=1)
     assert len(asked) == 15 - 7  # what was told was saved
     same(whole, tf.sweep(str(graphs / "*"), MACHINES, workers=1))
@@ -293,7 +295,7 @@ def test_a_file_that_is_no_sweep_is_left_as_it_is(tmp_path):
             tf.errors.DataLossError,
             "is damaged",
         ),
-        (b"PAR1 text PAR1", tf.errors.DataLossError, "no Parquet file"),
+        (b"PAR1 text PAR1", tf.errors.DataLossError, "not a Parquet file"),
         (pd.DataFrame({"a": [1]}).to_parquet(), tf.errors.DataLossError, "not of a sweep"),
     ):
         path.write_bytes(content)
@@ -301,7 +303,7 @@ def test_a_file_that_is_no_sweep_is_left_as_it_is(tmp_path):
             tf.sweep(net(), "cpu", resume=path, workers=1)
         assert path.read_bytes() == content
     path.write_bytes(whole)
-    with pytest.raises(tf.errors.FailedPreconditionError, match="asked what='place', not 'estimate'"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="what='place', not 'estimate'"):
         tf.sweep(net(), "cpu", what="estimate", resume=path, workers=1)
     with pytest.raises(OSError):
         tf.sweep(net(), "cpu", resume=tmp_path / "no" / "sweep.parquet", workers=1)
@@ -378,13 +380,13 @@ def test_networks_of_a_cluster_are_told_apart(tmp_path):
 
 
 def test_a_case_is_told_that_was_kept_when_the_sweep_was_ended(graphs, tmp_path, monkeypatch):
-    kept, told = saved_module.Saved.add, []
+    kept, told = sweep_file.SweepFile.add, []
 
     def ended(self, key, row):
         kept(self, key, row)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(saved_module.Saved, "add", ended)
+    monkeypatch.setattr(sweep_file.SweepFile, "add", ended)
     with pytest.warns(RuntimeWarning, match="ended after 1 of"):
         frame = tf.sweep(
             str(graphs / "*"), MACHINES, resume=tmp_path / "saved.parquet", workers=1, on_row=told.append

@@ -49,6 +49,7 @@ def test_values_of_one_batch_and_of_two(metric, first, both):
 )
 def test_the_mean_accuracy_of_classes(found, weights, shares, mean):
     labels, predictions = tf.constant(CLASSES), tf.constant(found)
+    weights = None if weights is None else tf.constant(weights)
     value, update = tf.metrics.mean_per_class_accuracy(
         labels, predictions, 4, weights, ["values"], ["updates"]
     )

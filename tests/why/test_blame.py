@@ -55,7 +55,7 @@ def test_those_that_share_are_one_row_and_those_that_follow_another():
     assert text.startswith(
         "4 of 5 nodes not on a GPU\n  2 nodes  kernel: no GPU kernel for Pow with T=int32\n"
     )
-    assert "1 share a device with such a node, the first p; 2 nodes more only follow" in text
+    assert "1 is colocated with such a node (first: p); 2 more nodes follow" in text
 
 
 def test_causes_are_ranked_by_nodes():
@@ -120,7 +120,7 @@ def test_another_device_type():
 
 def test_nodes_without_a_device_say_so():
     (row,) = placed(const("a", device="/gpu:7"), on_error="keep").blame()
-    assert (row.rule, row.cause) == (Rule.FAILED, "no device is left: '/gpu:7' cannot be had")
+    assert (row.rule, row.cause) == (Rule.FAILED, "no device is left: '/gpu:7' is not available")
     assert row.remedy == "ask for '/device:GPU:0' instead of '/gpu:7'"
 
 

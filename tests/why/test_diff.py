@@ -147,7 +147,7 @@ def test_nodes_that_come_with_a_device():
     before = placed(graph, "2x Tesla K40c")
     after = placed(graph, "2x Tesla K40c", assigned={"n": GPU1})
     assert told(before.diff(after)) == {
-        "n": (Rule.ASSIGNED, f"came with {GPU1}; before: GPU comes before CPU"),
+        "n": (Rule.ASSIGNED, f"was assigned to {GPU1} before; before: GPU comes before CPU"),
         "a": (Rule.GENERATOR, "follows n"),
     }
 

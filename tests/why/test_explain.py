@@ -168,7 +168,7 @@ def test_an_assigned_node():
     device = "/job:localhost/replica:0/task:0/device:GPU:1"
     why = placed(const("a"), node("n", "Neg", "a", T="float32"), assigned={"n": device}).explain("n")
     assert rules_of(why)[:2] == [Rule.KERNEL, Rule.ASSIGNED]
-    assert why.remedy[0][1] == f"its group is assigned to {device} already"
+    assert why.remedy[0][1] == f"its group is already assigned to {device}"
 
 
 def test_a_node_without_device():
@@ -203,5 +203,5 @@ def test_a_node_may_be_named_by_its_tensor_or_op():
     placement = tf.place(graph, "1x Tesla K40c")
     texts = {str(placement.explain(node)) for node in ("x", "x:0", op, op.outputs[0])}
     assert len(texts) == 1
-    with pytest.raises(KeyError, match="no node 'xx'; there is x"):
+    with pytest.raises(KeyError, match="no node 'xx'; similar names: x"):
         placement.explain("xx")

@@ -39,8 +39,25 @@ def test_a_missing_device():
     )
     assert found.facts["requested by"] == "'/device:GPU:2'"
     assert found.facts["available devices"] == f"{LOCAL}CPU:0, {LOCAL}GPU:0"
-    assert found.hint == "allow_soft_placement=True, or a device of the machine (/device:GPU:0)"
+    assert found.hint == "allow_soft_placement=True, or request a device of the machine (/device:GPU:0)"
     assert "\n  try " in str(found)
+
+
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        ("/device:GPU:0", " The requested device appears to be a GPU, but CUDA is not enabled."),
+        ("/device:TPU:0", ""),
+    ],
+)
+def test_a_cpu_build_says_so_when_a_gpu_is_requested(device, text):
+    """The sentences of the package of TensorFlow 1.15.5 on PyPI, which has one device of XLA."""
+    found = error([node("b", "Const", dtype="float32", device=device)], "cpu build, 1 XLA_CPU")
+    assert found.message.split("\n")[0] == (
+        f"Cannot assign a device for operation b: {{{{node b}}}} was explicitly assigned to {device} but available "
+        f"devices are [ {LOCAL}CPU:0, {LOCAL}XLA_CPU:0 ]. Make sure the device specification refers to a valid device."
+        f"{text}"
+    )
 
 
 def matrices(device="/device:GPU:2"):
@@ -183,7 +200,7 @@ def test_no_kernel_on_the_requested_type():
     assert "  p (Pow) /gpu:0" in found.message
     assert "Registered kernels:\n  device='CPU'; T in [" in found.message
     assert found.facts["registered kernels"].endswith("this node: T=int32")
-    assert found.hint == "allow_soft_placement=True, or placing the node on a CPU"
+    assert found.hint == "allow_soft_placement=True, or place the node on a CPU"
     old = error(GRAPHS["int32 asked for a GPU"], release="1.0")
     assert old.message.startswith(
         "Cannot assign a device to node 'p': Could not satisfy explicit device specification '/gpu:0' because no "
@@ -197,8 +214,8 @@ def test_a_colocation_conflict_names_both_members_and_the_group():
         "Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot merge devices with incompatible "
         "types: '/device:GPU:0' and '/device:CPU:0'"
     )
-    assert found.facts["in conflict"] == (
-        "b (NoOp on GPU/CPU, wants /gpu:0) and a (NoOp on GPU/CPU, wants /cpu:0)"
+    assert found.facts["conflict between"] == (
+        "b (NoOp on GPU/CPU, requested on /gpu:0) and a (NoOp on GPU/CPU, requested on /cpu:0)"
     )
     assert found.facts["tied by"] == "_class of b: loc:@a"
     assert "allow_soft_placement=True ignores the colocation" in str(found)
@@ -219,7 +236,7 @@ def test_no_kernel_at_all_in_both_releases():
     [
         ("gpu:0", "write '/device:GPU:0'"),
         ("/gpu", "write '/device:GPU:0'"),
-        ("/tpu:0", "write one of '/device:CPU:0', '/device:GPU:0', or leave the device out"),
+        ("/tpu:0", "write one of '/device:CPU:0', '/device:GPU:0', or request no device"),
     ],
 )
 def test_a_malformed_device(request_, hint):

@@ -74,7 +74,7 @@ def test_an_unknown_name_is_an_error_of_tensorflows_with_suggestions(placement):
     with pytest.raises(NotFoundError) as raised:
         placement.explain("kernal")
     assert isinstance(raised.value, KeyError) and isinstance(raised.value, UnknownNameError)
-    assert "There is no node 'kernal'; there is tower_0/conv1/kernel" in str(raised.value)
+    assert "There is no node 'kernal'; similar names: tower_0/conv1/kernel" in str(raised.value)
     with pytest.raises(NotFoundError, match="no node and no name scope 'kernal'"):
         placement.trace("kernal")
     assert set(placement.trace("conv1").names) == set(placement.graph.names)
@@ -88,7 +88,7 @@ def test_color_is_colour(placement):
 def test_there_is_no_such_gpu():
     with pytest.raises(tf.errors.InvalidArgumentError) as raised:
         tf.place(_graph(), "2x Tesla K40c", visible_devices="5")
-    assert "there is no GPU 5, 2 GPUs in the machine" in str(raised.value)
+    assert "there is no GPU 5; the machine has 2 GPUs" in str(raised.value)
 
 
 def _graph():
@@ -104,7 +104,7 @@ def test_a_card_that_is_not_listed():
         tf.Machine.parse("2x GTX 1080")
     text = str(raised.value)
     assert raised.value.hint == "GeForce GTX 1080 Ti"
-    assert "another card  by its figures: gpuplace.Machine.simulated(2, gpu=GPUModel('name'" in text
+    assert "custom model  gpuplace.Machine.simulated(2, gpu=GPUModel('name'" in text
     machine = tf.Machine.simulated(
         2, gpu=GPUModel("name", memory_bytes=8 * 2**30, compute_capability=(6, 1), sm_count=20)
     )

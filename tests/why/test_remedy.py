@@ -116,8 +116,7 @@ def test_an_op_that_only_another_task_may_know():
     why = placed(specs, "2.21", TWO_TASKS, False).explain("f")
     assert why.device == "/job:worker/replica:0/task:0/device:GPU:0"
     assert (
-        why.steps[0].note
-        == "IntOutput has no kernel here: it may have one in the task that the node asks for"
+        why.steps[0].note == "IntOutput has no kernel in this process: it may have one in the requested task"
     )
     wanted = "/job:worker/replica:0/task:0/device:CPU:0"
     assert why.remedy == (("CPU", f"ask for '{wanted}' instead of '/job:worker/gpu:0'"),)

@@ -1,4 +1,4 @@
-"""A step in numbers with the advised devices, as JSON: enough for any outside simulator to judge it."""
+"""A step in numbers with the recommended devices, as JSON: enough for any external simulator."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.advisor.steps.judge import Judged
-from gpuplace.advisor.steps.rehearsal import Rehearsal
+from gpuplace.advisor.steps.choice_scores import ChoiceScorer
+from gpuplace.advisor.steps.placed_choice import PlacedChoice
 from gpuplace.advisor.steps.step_problem import step_problem
 
 
-def advice_json(rehearsal: Rehearsal, choice: Judged, objective: str, bound: float) -> str:
-    """The text; see `Advice.to_json` for what is in it.
+def advice_json(scorer: ChoiceScorer, choice: PlacedChoice, objective: str, bound: float) -> str:
+    """Return the JSON text; see `Advice.to_json` for its contents.
 
     Args:
-        rehearsal: of the step.
-        choice: what is advised.
-        objective: what for.
-        bound: what no placement is below.
+        scorer: scorer of the step.
+        choice: the recommended choice.
+        objective: the objective.
+        bound: lower bound of the objective.
     """
-    made = step_problem(rehearsal)
-    problem, links = made.problem, made.problem.links
+    numbers = step_problem(scorer)
+    problem, links = numbers.problem, numbers.problem.links
     assert problem.tensors is not None and problem.tensor_transfer is not None and links is not None
-    part, names = rehearsal.step.part, rehearsal.freedom.placement.device_set.names
-    devices = [names[device] for device in made.devices]
-    where = choice.placement.devices[part.nodes[made.nodes]].tolist()
-    # gates go where the placer has them, and not with what they are for
+    part, names = scorer.step.part, scorer.candidates.placement.device_set.names
+    devices = [names[device] for device in numbers.devices]
+    where = choice.placement.devices[part.nodes[numbers.nodes]].tolist()
+    # Barriers are where the placer puts them, which may differ from the rest of their group.
     _, groups = np.unique(np.stack((problem.groups, where), axis=1), axis=0, return_inverse=True)
     kinds = [device.kind for device in problem.devices]
     seconds = problem.seconds[:, kinds].tolist()
@@ -37,13 +37,13 @@ def advice_json(rehearsal: Rehearsal, choice: Judged, objective: str, bound: flo
             "name": str(name),
             "op": part.graph.op_type(node),
             "group": group,
-            "seconds": [None if math.isinf(one) else one for one in own],
+            "seconds": [None if math.isinf(time) else time for time in times],
             "bytes": size,
             "device": names[device],
         }
-        for name, node, group, own, size, device in zip(
+        for name, node, group, times, size, device in zip(
             problem.ids,
-            made.nodes.tolist(),
+            numbers.nodes.tolist(),
             groups.reshape(-1).tolist(),
             seconds,
             problem.sizes.tolist(),
@@ -71,23 +71,23 @@ def advice_json(rehearsal: Rehearsal, choice: Judged, objective: str, bound: flo
         "devices": [
             {
                 "name": name,
-                "hardware": _hardware(rehearsal, position),
+                "hardware": _hardware(scorer, position),
                 "memory": None if math.isinf(device.memory) else device.memory,
                 "workers": device.workers,
             }
-            for name, position, device in zip(devices, made.devices, problem.devices, strict=True)
+            for name, position, device in zip(devices, numbers.devices, problem.devices, strict=True)
         ],
         "links": [
             {
-                "from": devices[one],
-                "to": devices[other],
-                "bytes_per_second": 1 / float(links.per_unit[one, other]),
-                "latency": float(links.latency[one, other]),
-                "channel": int(links.channel[one, other]),
+                "from": devices[source],
+                "to": devices[target],
+                "bytes_per_second": 1 / float(links.per_unit[source, target]),
+                "latency": float(links.latency[source, target]),
+                "channel": int(links.channel[source, target]),
             }
-            for one in range(len(devices))
-            for other in range(len(devices))
-            if links.channel[one, other] >= 0
+            for source in range(len(devices))
+            for target in range(len(devices))
+            if links.channel[source, target] >= 0
         ],
         "nodes": nodes,
         "edges": edges,
@@ -95,6 +95,6 @@ def advice_json(rehearsal: Rehearsal, choice: Judged, objective: str, bound: flo
     return json.dumps(content)
 
 
-def _hardware(rehearsal: Rehearsal, position: int) -> str:
-    model = rehearsal.step.machinery.models[position]
+def _hardware(scorer: ChoiceScorer, position: int) -> str:
+    model = scorer.step.machinery.models[position]
     return "CPU" if model is None else str(model.name)

@@ -1,7 +1,7 @@
-"""`gpuplace.advise`: where should the nodes of a step run? Seconds of search, under TensorFlow's own rules.
+"""`gpuplace.advise`: search for a better placement of a step, for some seconds, under TensorFlow's own rules.
 
-What is proposed are requests; the answer's placement is what TensorFlow's placer makes of them, and its estimate is
-that placement's. The program as it is competes to the end, so that an advice is never worse than it.
+The search proposes device requests. The result is the placement that TensorFlow's placer makes of them, with its own
+estimate. The program as it is takes part to the end, so the recommendation is never worse.
 
 >>> from gpuplace.graph.graph import Graph
 >>> from gpuplace.graph.apply_op import apply_op
@@ -10,8 +10,8 @@ that placement's. The program as it is competes to the end, so that an advice is
 ...     rows = placeholder("float32", [8192, 8192], name="rows")
 ...     for name in ("left", "right"):
 ...         _ = apply_op("MatMul", name, a=rows, b=rows, transpose_b=True)
->>> found = advise(graph, ["left", "right"], machine="2x V100", steps=40)
->>> sorted({found.placement[name][-5:] for name in ("left", "right")}), found.value < found.before
+>>> advice = advise(graph, ["left", "right"], machine="2x V100", steps=40)
+>>> sorted({advice.placement[name][-5:] for name in ("left", "right")}), advice.value < advice.before
 (['GPU:0', 'GPU:1'], True)
 """
 
@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplace.advisor.searcher import check_numbers
+from gpuplace.advisor.split_search import check_numbers
 from gpuplace.advisor.steps.advice import SAME, Advice
-from gpuplace.advisor.steps.freedom import freedom_of, kept_requests, unmet_wishes
-from gpuplace.advisor.steps.judge import Case, Judged, is_predicted, judged
-from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, relabelled
+from gpuplace.advisor.steps.candidates import candidates_of, kept_requests, unmet_keeps
+from gpuplace.advisor.steps.choice_scores import OBJECTIVES, ChoiceScorer
+from gpuplace.advisor.steps.device_labels import FINAL, LOSSLESS, relabelled
 from gpuplace.advisor.steps.moves import GIVEN_UP, simplified
-from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
+from gpuplace.advisor.steps.placed_choice import Case, PlacedChoice, is_predicted, place_choice
 from gpuplace.advisor.steps.step_problem import step_bound
 from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch
 from gpuplace.advisor.steps.units import units_of
@@ -45,18 +45,18 @@ from gpuplace.why.placement import Placement
 
 Ints = NDArray[np.int64]
 _JUDGED = 0.08
-"""The least part of the time that is left for the last judgement."""
+"""Minimal fraction of the time that is left for the final estimates."""
 _SEARCHED = 0.87
-"""The part of the other time that is searched; then plainer choices are looked for."""
+"""Fraction of the remaining time for the search; then choices with fewer moves are looked for."""
 _FIRST = 0.5
-"""The part of the remaining time for plainer choices after which identical devices are exchanged."""
+"""Fraction of the time for fewer moves after which identical devices are exchanged."""
 _AFTER_STOP = 0.5
-"""Seconds for plainer choices after Ctrl-C."""
-_NO_TIME = "There was no time to try another placement: with more seconds a better one may be found."
+"""Seconds for choices with fewer moves after Ctrl-C."""
+_NO_TIME = "There was no time to try another placement. More seconds may find a better one."
 _ASSUMED = 3
-"""So many sentences say what was assumed of sizes and loops."""
+"""Number of assumptions about sizes and loops that are listed."""
 _SIMPLIFIED = 60
-"""So many moves are looked at, whether they could be left out."""
+"""Number of moves that are tested whether they can be left out."""
 
 
 def advise(
@@ -84,32 +84,32 @@ def advise(
     """Search for a better placement of a step.
 
     Args:
-        graph, fetches, feeds, machine, config, release, trip_counts, batch: as of `gpuplace.estimate`.
-        tags, signature, function, whole_graph: as of `gpuplace.estimate`.
-        cost_model: likewise; `CostModel.fit(metadata, graph)` makes one from measured steps.
-        objective: ``"step_time"``: of one step; ``"throughput"``: what the busiest device or link works in a step,
-            which steps in a pipeline can follow each other by; ``"memory"``: that all GPUs have room, then the fewest
-            bytes at the peak of the fullest device.
-        seconds: how long it may take, from the estimate to the last judgement; Ctrl-C gives the best so far. The first
-            search on a machine takes some seconds more, in which its loops are compiled.
-        seed: of the search's chances, from 0 on.
-        keep: nodes that stay as they are: a pattern of their names (``"save/*"``), a scope, a function of the name,
-            several of them, or a mapping from such to a device; True: whatever the program asks for.
-        steps: how many choices to try, in place of a time; the same number and seed give the same advice.
-        progress: called with a `SearchProgress` whenever there is something better, and several times a second;
-            KeyboardInterrupt raised by it ends the search, as Ctrl-C does.
+        graph, fetches, feeds, machine, config, release, trip_counts, batch: as for `gpuplace.estimate`.
+        tags, signature, function, whole_graph: as for `gpuplace.estimate`.
+        cost_model: as for `gpuplace.estimate`; `CostModel.fit(metadata, graph)` fits one to measured steps.
+        objective: ``"step_time"``: time of one step; ``"throughput"``: time per step of the busiest device or link,
+            which is the interval between steps in a pipeline; ``"memory"``: that the step fits on all GPUs, then the
+            smallest peak of the fullest device.
+        seconds: total duration; Ctrl-C returns the best result so far. The first search on a machine takes several
+            seconds more, to compile the search.
+        seed: seed of the random numbers, at least 0.
+        keep: nodes that stay where they are: a pattern of names (``"save/*"``), a scope, a function of the name,
+            several of them, or a mapping from these to devices; True: all nodes with a device request.
+        steps: number of choices to try, instead of a duration; equal numbers and seeds give the same advice.
+        progress: callback with a `SearchProgress` for every improvement, and several times per second; a
+            KeyboardInterrupt that it raises ends the search, as Ctrl-C does.
 
     Returns:
         An `Advice`.
 
     Raises:
-        InvalidArgumentError: the graph cannot be placed even without its requests, what `keep` asks for cannot be met,
-            nothing is to be run, or a number or the objective is wrong.
-        OpError, TypeError: as of `gpuplace.estimate`.
+        InvalidArgumentError: The graph cannot be placed even without its requests, `keep` cannot be satisfied, nothing
+            runs, or a number or the objective is invalid.
+        OpError, TypeError: As for `gpuplace.estimate`.
     """
-    check_question(objective, seconds, steps, seed)
+    check_request(objective, seconds, steps, seed)
     if progress is not None and not callable(progress):
-        raise TypeError(f"progress is a function of a SearchProgress; got {progress!r}")
+        raise TypeError(f"progress must be a function of a SearchProgress; got {progress!r}")
     steps, seed = None if steps is None else int(steps), int(seed)
     budget = Budget(seconds, steps)
     part = {"tags": tags, "signature": signature, "function": function, "whole_graph": whole_graph}
@@ -120,41 +120,41 @@ def advise(
         "batch": batch,
         "whole_graph": whole_graph,
     }
-    case, bound, said = _case(graph, machine, objective, keep, config, release, part, options, cost_model)
-    rehearsal = case.rehearsal
-    # to place and to estimate takes as long at the end as at the beginning
+    case, bound, notes = _case(graph, machine, objective, keep, config, release, part, options, cost_model)
+    scorer = case.scorer
+    # The final placement and estimate take as long as the first ones did.
     budget.leave(max(_JUDGED * seconds, time.perf_counter() - budget.begin))
-    is_running = bool((rehearsal.step.node_runs > 0).any())
-    if rehearsal.units.is_free.any() and is_running:
-        best, reached, tried = _searched(case, budget, seed, progress)
-        bound = max(bound, reached)
+    is_running = bool((scorer.step.node_runs > 0).any())
+    if scorer.units.is_free.any() and is_running:
+        best, search_bound, tried = _searched(case, budget, seed, progress)
+        bound = max(bound, search_bound)
         if tried < 2 and budget.steps is None and not budget.was_stopped:
-            said.append(_NO_TIME)
+            notes.append(_NO_TIME)
     else:
-        best = _as_asked(case)
-        said.append(
+        best = _program_choice(case)
+        notes.append(
             _nothing_to_choose(case)
-            if not rehearsal.units.is_free.any()
-            else "No node of this step runs: none can be better elsewhere."
+            if not scorer.units.is_free.any()
+            else "No node of this step runs, so no placement is better."
         )
     if not best.score.missing and best.score.value == 0:
-        said.append("Nothing in this step takes any time: every placement is as good.")
-    if objective == "memory" and not is_predicted(rehearsal, best.estimate):
-        said += ["Memory is counted roughly.", *best.estimate.memory.sentences()]
-    said += [f"Assumed: {sentence}." for sentence in best.estimate.shapes.assumed[:_ASSUMED]]
-    said += unmet_wishes(case.asked.graph, case.kept, best.placement)
-    return Advice(case, best, objective, bound, budget.was_stopped, said)
+        notes.append("Nothing in this step takes any time, so all placements are equal.")
+    if objective == "memory" and not is_predicted(scorer, best.estimate):
+        notes += ["The memory is a rough estimate.", *best.estimate.memory.sentences()]
+    notes += [f"Assumed: {sentence}." for sentence in best.estimate.shapes.assumed[:_ASSUMED]]
+    notes += unmet_keeps(case.original.graph, case.kept, best.placement)
+    return Advice(case, best, objective, bound, budget.was_stopped, notes)
 
 
-def check_question(objective: str, seconds: float, steps: int | None, seed: int) -> None:
-    """Raises InvalidArgumentError for an unknown objective, or a number out of its range.
+def check_request(objective: str, seconds: float, steps: int | None, seed: int) -> None:
+    """Raise InvalidArgumentError for an unknown objective or a number out of range.
 
     Args:
-        objective, seconds, steps, seed: as of `advise`.
+        objective, seconds, steps, seed: as for `advise`.
     """
     if objective not in OBJECTIVES:
         raise InvalidArgumentError.of(
-            f"There is no objective {objective!r}", hint=", ".join(map(repr, OBJECTIVES))
+            f"There is no objective {objective!r}", hint="choose one of " + ", ".join(map(repr, OBJECTIVES))
         )
     check_numbers(seconds, steps, seed)
 
@@ -170,53 +170,57 @@ def _case(
     options: Mapping[str, Any],
     cost_model: CostModel | None,
 ) -> tuple[Case, float, list[str]]:
-    """The step with what may be chosen, what no placement is below, and what there is to say."""
+    """Return the step with its possible devices, a lower bound of the objective, and notes."""
     soft = None
     if isinstance(graph, Placement):
         machine = graph.device_set if machine is None else machine
         release = release or graph.release
         soft = graph.soft or None
-    asked = place(graph, machine, config, release, on_error="keep", soft_placement=soft, **part)
-    said: list[str] = []
+    original = place(graph, machine, config, release, on_error="keep", soft_placement=soft, **part)
+    notes: list[str] = []
     baseline = None
 
     def estimated(placement: Placement) -> Any:
         return estimate(placement, config=config, release=placement.release, cost_model=cost_model, **options)
 
-    if asked.errors:
-        said.append(f"As the program has it, it cannot be placed: {asked.errors[0].message.splitlines()[0]}")
+    if original.errors:
+        notes.append(f"The program cannot be placed as it is: {original.errors[0].message.splitlines()[0]}")
         if keep is None:
-            said.append("Its requests are left out of account.")
+            notes.append("Its device requests are ignored.")
     else:
-        baseline = estimated(asked)
-        asked = baseline.placement
-    kept = kept_requests(asked.graph, keep, asked)
-    freedom = freedom_of(asked, kept)
-    step = estimated(freedom.placement) if baseline is None else estimate_placed(baseline, freedom.placement)
-    stay = freedom.default if baseline is None else _as_it_is(freedom, asked)
-    units = units_of(freedom, step)
+        baseline = estimated(original)
+        original = baseline.placement
+    kept = kept_requests(original.graph, keep, original)
+    candidates = candidates_of(original, kept)
+    step = (
+        estimated(candidates.placement)
+        if baseline is None
+        else estimate_placed(baseline, candidates.placement)
+    )
+    stay = candidates.default if baseline is None else _current_devices(candidates, original)
+    units = units_of(candidates, step)
     limits = {
-        freedom.placement.device_set.names.index(name): limit
-        for name, (_, limit) in memory_limits(freedom.placement).items()
+        candidates.placement.device_set.names.index(name): limit
+        for name, (_, limit) in memory_limits(candidates.placement).items()
     }
-    rehearsal = Rehearsal(step, freedom, units, objective, limits, stay, kept)
-    case = Case(asked, baseline, rehearsal, kept)
+    scorer = ChoiceScorer(step, candidates, units, objective, limits, stay, kept)
+    case = Case(original, baseline, scorer, kept)
     if objective == "memory":
-        rehearsal.measure_memory()
-    return case, step_bound(rehearsal), said
+        scorer.measure_memory()
+    return case, step_bound(scorer), notes
 
 
-def _as_it_is(freedom: Any, asked: Placement) -> Ints:
-    """[groups] devices of a placed program, where they are allowed."""
-    now = freedom.default.copy()
-    now[freedom.group] = asked.devices
-    is_allowed = freedom.allowed[np.arange(len(now)), now]
-    return np.where(is_allowed, now, freedom.default)
+def _current_devices(candidates: Any, original: Placement) -> Ints:
+    """Return [groups] devices of the placed program, where they are possible."""
+    current = candidates.default.copy()
+    current[candidates.group] = original.devices
+    is_allowed = candidates.allowed[np.arange(len(current)), current]
+    return np.where(is_allowed, current, candidates.default)
 
 
-def _as_asked(case: Case) -> Judged:
-    """The program as it is."""
-    return judged(case, np.full(len(case.rehearsal.units.names), -1, dtype=np.int64))
+def _program_choice(case: Case) -> PlacedChoice:
+    """Return the program as it is."""
+    return place_choice(case, np.full(len(case.scorer.units.names), -1, dtype=np.int64))
 
 
 def _searched(
@@ -224,80 +228,80 @@ def _searched(
     budget: Budget,
     seed: int,
     progress: Callable[[SearchProgress], None] | None,
-) -> tuple[Judged, float, int]:
-    """The best choice, as the last judgement finds it, what no choice is below by the search, and what it tried.
+) -> tuple[PlacedChoice, float, int]:
+    """Search, and return the best choice by its final estimate, the lower bound of the search, and the choices tried.
 
-    It is the program as it is where nothing is better.
+    The choice is the program as it is if nothing is better.
     """
-    search = StepSearch(case.rehearsal, budget, _SEARCHED, seed, progress)
+    search = StepSearch(case.scorer, budget, _SEARCHED, seed, progress)
     elite = search.run()
     until = budget.end
     if budget.was_stopped:
         until = min(until, time.perf_counter() + _AFTER_STOP)
-    best = stays = _as_asked(case)
+    best = unchanged = _program_choice(case)
     for number, (_, device_of) in enumerate(elite):
         try:
             if number == 0:
-                found = _with_fewer_moves(case, device_of, until)
+                placed = _with_fewer_moves(case, device_of, until)
             else:
-                found = judged(case, relabelled(case.rehearsal, device_of, FINAL, until))
-        except OpError:  # a placement that lowering makes impossible; there are others
+                placed = place_choice(case, relabelled(case.scorer, device_of, FINAL, until))
+        except OpError:  # lowering makes this placement impossible; try the next choice
             continue
-        if _is_better(found, best):
-            best = found
-        if best is not stays and not best.score.missing or time.perf_counter() > until:
+        if _is_better(placed, best):
+            best = placed
+        if best is not unchanged and not best.score.missing or time.perf_counter() > until:
             break
-    return _best_of(case, best, search.of_literature, until), search.bound, case.rehearsal.tried
+    return _best_of(case, best, search.published_choices, until), search.bound, case.scorer.tried
 
 
-def _with_fewer_moves(case: Case, device_of: Ints, until: float) -> Judged:
-    """Judge the same choice without the moves that save next to nothing, by other labels of identical devices."""
+def _with_fewer_moves(case: Case, device_of: Ints, until: float) -> PlacedChoice:
+    """Estimate a choice without moves that save next to nothing, and with other labels of identical devices."""
     now = time.perf_counter()
     halfway = until if math.isinf(until) else now + _FIRST * (until - now)
-    enough = case.rehearsal.score(device_of).value * (1 + GIVEN_UP)
-    fewer = simplified(case.rehearsal, device_of, enough, _SIMPLIFIED, halfway)
+    enough = case.scorer.score(device_of).value * (1 + GIVEN_UP)
+    fewer = simplified(case.scorer, device_of, enough, _SIMPLIFIED, halfway)
     return with_other_labels(case, fewer, enough, until)
 
 
-def with_other_labels(case: Case, device_of: Ints, enough: float, until: float) -> Judged:
-    """Judge a choice by the labels of identical devices that move the fewest nodes.
+def with_other_labels(case: Case, device_of: Ints, enough: float, until: float) -> PlacedChoice:
+    """Estimate a choice with the labels of identical devices that move the fewest nodes.
 
     Args:
-        case: what is judged.
-        device_of: [units] positions of devices; -1 for units that are left alone.
-        enough: the objective that is good enough, by its own labels, to do without moves.
-        until: when to stop, by ``time.perf_counter``.
+        case: the step.
+        device_of: [units] device positions; -1 for units that stay.
+        enough: objective, by the choice's own labels, that is good enough to leave out moves.
+        until: time limit, by ``time.perf_counter``.
     """
-    rehearsal = case.rehearsal
-    by_labels = relabelled(rehearsal, device_of, FINAL, until)
-    enough += rehearsal.score(by_labels).value - rehearsal.score(device_of).value
-    fewer = simplified(rehearsal, by_labels, enough, _SIMPLIFIED, until)
-    return judged(case, relabelled(rehearsal, fewer, LOSSLESS, until))
+    scorer = case.scorer
+    by_labels = relabelled(scorer, device_of, FINAL, until)
+    enough += scorer.score(by_labels).value - scorer.score(device_of).value
+    fewer = simplified(scorer, by_labels, enough, _SIMPLIFIED, until)
+    return place_choice(case, relabelled(scorer, fewer, LOSSLESS, until))
 
 
-def _best_of(case: Case, best: Judged, choices: list[Ints], until: float) -> Judged:
-    """The best choice, or one that others would have made if that is any better: an advice is above none of them."""
-    rehearsal = case.rehearsal
-    for device_of in sorted(choices, key=lambda choice: rehearsal.score(choice).value):
-        if rehearsal.score(device_of).value >= best.score.value and not best.score.missing:
+def _best_of(case: Case, best: PlacedChoice, choices: list[Ints], until: float) -> PlacedChoice:
+    """Return the best choice, or that of a published placer if it is any better."""
+    scorer = case.scorer
+    for device_of in sorted(choices, key=lambda choice: scorer.score(choice).value):
+        if scorer.score(device_of).value >= best.score.value and not best.score.missing:
             break
         try:
-            found = judged(case, relabelled(rehearsal, device_of, LOSSLESS, until))
+            placed = place_choice(case, relabelled(scorer, device_of, LOSSLESS, until))
         except OpError:
             continue
-        if (found.score.missing, found.score.value) < (best.score.missing, best.score.value):
-            best = found
+        if (placed.score.missing, placed.score.value) < (best.score.missing, best.score.value):
+            best = placed
     return best
 
 
-def _is_better(new: Judged, old: Judged) -> bool:
+def _is_better(new: PlacedChoice, old: PlacedChoice) -> bool:
     if new.score.missing != old.score.missing:
         return new.score.missing < old.score.missing
     return new.score.value < old.score.value * (1 - SAME)
 
 
 def _nothing_to_choose(case: Case) -> str:
-    devices = case.rehearsal.freedom.placement.device_labels
+    devices = case.scorer.candidates.placement.device_labels
     if len(devices) == 1:
-        return f"There is only one device, {devices[0]}: nothing can be elsewhere."
-    return "No node of this step may run on another device than it does: there is nothing to choose."
+        return f"There is only one device, {devices[0]}, so there is nothing to choose."
+    return "No node of this step can run on another device, so there is nothing to choose."

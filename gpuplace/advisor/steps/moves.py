@@ -1,13 +1,13 @@
-"""What moves, region by region: from where to where, what each move saves, and why.
+"""The moves of a choice by region: source and target, saving, and reason.
 
 Regions of one scope that go to one device move together. So do regions of scopes that differ only by a number, if they
-go to one device, or each to the device that its own tower is on::
+go to one device, or each to the device of its own tower::
 
     tower_0/weights    CPU:0 to GPU:0
     tower_1/weights    CPU:0 to GPU:1    {tower_0, tower_1}/weights from CPU:0 to GPU:0, GPU:1
 
-Towers that take each other's place move together, too: if only one of them stayed, its device would have two, so only
-the whole exchange shows what it saves.
+Towers that exchange devices move together, too: if only one of them stayed, its device would have two towers, so only
+the whole exchange shows the saving.
 """
 
 from __future__ import annotations
@@ -22,62 +22,62 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplace.advisor.steps.rehearsal import Rehearsal, Score
-from gpuplace.advisor.steps.starts import unit_weights
+from gpuplace.advisor.steps.choice_scores import ChoiceScorer, Score
+from gpuplace.advisor.steps.initial_choices import unit_weights
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.cost.step_flow import ON_GPU
 from gpuplace.placer.placement_graph import CONTROL
 
 Ints = NDArray[np.int64]
 GIVEN_UP = 0.002
-"""The part of the objective that a choice with fewer moves may cost, all in all."""
+"""Fraction of the objective that fewer moves may cost in total."""
 _LEAST = 1e-3
-"""Differences below this part are not reported."""
+"""Relative difference below which nothing is reported."""
 _NAMED = 3
-"""How many names of a list are shown."""
+"""Number of names of a list that are shown."""
 _NUMBERED = re.compile(r"(.*?)_?\d+")
-"""A name with a number at its end, as towers and layers have."""
+"""A name that ends with a number, as those of towers and layers."""
 
 
 class Move(NamedTuple):
     """A region that moves, or several that move together."""
 
     scope: str
-    """Name scope, or the op if it is only one; ``""`` for all of the step. Names of several are in braces."""
+    """Name scope, or op name for a single op; ``""`` for the whole step. Several names are in braces."""
     source: str
-    """Where it is: short name of the device, several with commas between them."""
+    """Short name of the current device; several are separated by commas."""
     target: str
-    """Where it goes, written the same way."""
+    """Short name of the new device, likewise."""
     nodes: tuple[str, ...]
-    """The nodes of the step that move."""
+    """Nodes of the step that move."""
     saves: float
-    """By how much the objective would be worse if only this stayed: seconds, or bytes for ``"memory"``."""
+    """How much worse the objective would be if only this region stayed: seconds, or bytes for ``"memory"``."""
     why: str
-    """Why, in a sentence."""
+    """Reason, as a sentence."""
 
 
-def simplified(rehearsal: Rehearsal, device_of: Ints, enough: float, most: int, until: float) -> Ints:
-    """Return the same choice without the moves that save next to nothing.
+def simplified(scorer: ChoiceScorer, device_of: Ints, enough: float, most: int, until: float) -> Ints:
+    """Return a choice without the moves that save next to nothing.
 
     Args:
-        rehearsal: of the step.
+        scorer: scorer of the step.
         device_of: [units] devices.
         enough: objective that is good enough, in seconds, or bytes for ``"memory"``.
-        most: how many moves are looked at.
-        until: when to stop, by ``time.perf_counter``.
+        most: maximal number of moves to test.
+        until: time limit, by ``time.perf_counter``.
     """
-    score = rehearsal.score(device_of)
-    seconds = unit_weights(rehearsal)[0]
+    score = scorer.score(device_of)
+    seconds = unit_weights(scorer)[0]
     for _ in range(2):
-        moved = moved_regions(rehearsal, device_of)
-        moved.sort(key=lambda one: (float(seconds[list(one.units)].sum()), one.scopes))
+        moved = moved_regions(scorer, device_of)
+        moved.sort(key=lambda regions: (float(seconds[list(regions.units)].sum()), regions.scopes))
         changed = False
-        for one in moved[:most]:
+        for regions in moved[:most]:
             if time.perf_counter() > until:
                 return device_of
             tried = device_of.copy()
-            tried[list(one.units)] = -1
-            new = rehearsal.score(tried)
+            tried[list(regions.units)] = -1
+            new = scorer.score(tried)
             if new.missing <= score.missing and new.value <= enough:
                 device_of, score, changed = tried, min(new, score), True
         if not changed:
@@ -85,54 +85,54 @@ def simplified(rehearsal: Rehearsal, device_of: Ints, enough: float, most: int, 
     return device_of
 
 
-def moves_of(rehearsal: Rehearsal, device_of: Ints, most: int) -> tuple[Move, ...]:
-    """What moves, what saves most first.
+def moves_of(scorer: ChoiceScorer, device_of: Ints, most: int) -> tuple[Move, ...]:
+    """Return the moves of a choice, largest saving first.
 
     Args:
-        rehearsal: of the step.
-        device_of: [units] devices; -1 for what is left alone.
-        most: of how many moves it is worked out what they save.
+        scorer: scorer of the step.
+        device_of: [units] devices; -1 for units that stay.
+        most: number of moves for which the saving is computed.
     """
-    moved = regions_together(rehearsal, device_of)
-    seconds = unit_weights(rehearsal)[0]
-    moved.sort(key=lambda one: (-float(seconds[list(one.units)].sum()), one.scopes))
-    labels = rehearsal.freedom.placement.device_labels
-    whole = _Facts.of(rehearsal, device_of)
-    before = rehearsal.node_devices(np.full_like(device_of, -1))
-    after = rehearsal.node_devices(device_of)
-    names = rehearsal.step.part.graph.names
-    found: list[Move] = []
+    moved = regions_together(scorer, device_of)
+    seconds = unit_weights(scorer)[0]
+    moved.sort(key=lambda regions: (-float(seconds[list(regions.units)].sum()), regions.scopes))
+    labels = scorer.candidates.placement.device_labels
+    whole = _Facts.of(scorer, device_of)
+    before = scorer.node_devices(np.full_like(device_of, -1))
+    after = scorer.node_devices(device_of)
+    names = scorer.step.part.graph.names
+    moves: list[Move] = []
     named: Counter[str] = Counter()
-    for number, one in enumerate(moved):
-        members = np.flatnonzero(np.isin(rehearsal.unit, one.units) & (before != after))
+    for number, region in enumerate(moved):
+        members = np.flatnonzero(np.isin(scorer.unit, region.units) & (before != after))
         sources = Counter(before[members].tolist())
         source = ", ".join(labels[device] for device, _ in sources.most_common())
-        saves, why = 0.0, "not looked at alone"
+        saves, why = 0.0, "its own saving was not computed"
         if number < most:
             tried = device_of.copy()
-            tried[list(one.units)] = -1
-            without = _Facts.of(rehearsal, tried)
+            tried[list(region.units)] = -1
+            without = _Facts.of(scorer, tried)
             saves = without.score.value - whole.score.value
-            why = _reason(rehearsal, whole, without, members, is_alone=len(moved) == 1)
-        text = one.text
+            why = _reason(scorer, whole, without, members, is_alone=len(moved) == 1)
+        text = region.text
         named[text] += 1
-        found.append(
+        moves.append(
             Move(
                 text if named[text] == 1 else f"{text} ({named[text]})",
                 source,
-                ", ".join(labels[device] for device in one.targets),
+                ", ".join(labels[device] for device in region.targets),
                 tuple(names[node] for node in members.tolist()),
                 saves,
                 why,
             )
         )
-    found.sort(key=lambda move: (-move.saves, move.scope))
-    return tuple(found)
+    moves.sort(key=lambda move: (-move.saves, move.scope))
+    return tuple(moves)
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What a choice comes to, with what explains it."""
+    """Objective of a choice, and the figures that explain it."""
 
     score: Score
     busy: dict[int, float]
@@ -141,10 +141,10 @@ class _Facts:
     seconds: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rehearsal: Rehearsal, device_of: Ints) -> _Facts:
-        score, flow, _ = rehearsal.tried_out(device_of)
+    def of(cls, scorer: ChoiceScorer, device_of: Ints) -> _Facts:
+        score, flow, _ = scorer.evaluate(device_of)
         kernel, on_gpu = flow.kernel, flow.kind == ON_GPU
-        busy = np.bincount(flow.device[on_gpu], kernel[on_gpu], len(rehearsal.freedom.placement.device_set))
+        busy = np.bincount(flow.device[on_gpu], kernel[on_gpu], len(scorer.candidates.placement.device_set))
         table = flow.copies
         data = [
             nbytes
@@ -153,7 +153,7 @@ class _Facts:
             )
             if sender != receiver and output != CONTROL
         ]
-        count = len(rehearsal.step.part.graph)
+        count = len(scorer.step.part.graph)
         nodes = flow.item_node < count
         seconds = np.bincount(flow.item_node[nodes], kernel[nodes], count).astype(np.float64)
         return cls(
@@ -165,17 +165,25 @@ class _Facts:
         )
 
 
-def _reason(rehearsal: Rehearsal, whole: _Facts, without: _Facts, members: Ints, is_alone: bool) -> str:
-    """What would be worse if some nodes had stayed; `is_alone`: whether no others move."""
-    labels = rehearsal.freedom.placement.device_labels
+def _reason(scorer: ChoiceScorer, whole: _Facts, without: _Facts, members: Ints, is_alone: bool) -> str:
+    """Return what would be worse if some nodes had stayed; `is_alone` states that no other region moves."""
+    labels = scorer.candidates.placement.device_labels
     total = max(without.score.step_time, 1e-12)
     worse = []
     missing = without.score.missing - whole.score.missing
     if missing > 0:
         worse.append(f"{size_text(missing)} of memory would be missing")
-    there, here = float(without.seconds[members].sum()), float(whole.seconds[members].sum())
-    if there > here * (1 + 10 * _LEAST) and there - here > _LEAST * total:
-        worse.append(f"its kernels would take {seconds_text(there)}, not {seconds_text(here)}")
+    staying_seconds, moving_seconds = (
+        float(without.seconds[members].sum()),
+        float(whole.seconds[members].sum()),
+    )
+    if (
+        staying_seconds > moving_seconds * (1 + 10 * _LEAST)
+        and staying_seconds - moving_seconds > _LEAST * total
+    ):
+        worse.append(
+            f"its kernels would take {seconds_text(staying_seconds)}, not {seconds_text(moving_seconds)}"
+        )
     busiest = max(without.busy.items(), key=lambda item: (item[1], -item[0]), default=None)
     most = max(whole.busy.values(), default=0.0)
     if busiest is not None and busiest[1] - most > _LEAST * total:
@@ -200,15 +208,15 @@ class MovedRegions:
     """Regions that move together."""
 
     scopes: tuple[str, ...]
-    """Their scopes; the op for a region of one op, ``""`` for all of the step."""
+    """Their scopes; the op for a region of one op, ``""`` for the whole step."""
     units: tuple[int, ...]
-    """Numbers of the units that move."""
+    """Units that move."""
     targets: tuple[int, ...]
-    """Positions of the devices that they move to."""
+    """Positions of their new devices."""
 
     @property
     def text(self) -> str:
-        """The scopes in one line, names of several in braces: ``{tower_0, tower_1}/weights``."""
+        """The scopes in one line, with several names in braces: ``{tower_0, tower_1}/weights``."""
         paths = [scope.split("/") for scope in self.scopes]
         if len({len(path) for path in paths}) > 1:
             return _listed(dict.fromkeys(path[0] for path in paths))
@@ -216,47 +224,47 @@ class MovedRegions:
 
 
 def _listed(names: Iterable[str]) -> str:
-    known = list(names)
-    if len(known) == 1:
-        return known[0]
-    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-    return f"{{{', '.join(known[:_NAMED])}{more}}}"
+    shown = list(names)
+    if len(shown) == 1:
+        return shown[0]
+    more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+    return f"{{{', '.join(shown[:_NAMED])}{more}}}"
 
 
-def moved_regions(rehearsal: Rehearsal, device_of: Ints, scopes: _Scopes | None = None) -> list[MovedRegions]:
-    """Return the regions that are elsewhere than in the program, the fewest; those of one scope and target together.
+def moved_regions(scorer: ChoiceScorer, device_of: Ints, scopes: _Scopes | None = None) -> list[MovedRegions]:
+    """Return the fewest regions that cover all moves; regions of one scope and target are merged.
 
     Args:
-        rehearsal: of the step.
-        device_of: [units] devices; -1 for units that are left alone.
-        scopes: of the step, where they are known.
+        scorer: scorer of the step.
+        device_of: [units] devices; -1 for units that stay.
+        scopes: scopes of the step, if known.
     """
-    scopes = scopes or _Scopes(rehearsal)
-    units = rehearsal.units
-    homes = rehearsal.wanted(device_of)
+    scopes = scopes or _Scopes(scorer)
+    units = scorer.units
+    homes = scorer.requested_homes(device_of)
     runs = units.of_group >= 0
     has_moved = np.zeros(len(units.names), dtype=bool)
-    has_moved[units.of_group[runs & (homes != rehearsal.stay)]] = True
+    has_moved[units.of_group[runs & (homes != scorer.stay)]] = True
     at = np.where(device_of < 0, scopes.home_of_unit, device_of)
     covered = np.zeros(len(units.names), dtype=bool)
-    found: list[MovedRegions] = []
+    regions: list[MovedRegions] = []
     for region in units.regions:
         members = np.array(region.units, dtype=np.int64)
         target = int(at[members[0]])
         if covered[members].any() or not has_moved[members].any() or (at[members] != target).any():
             continue
         covered[members] = True
-        found.append(MovedRegions((region.scope,), tuple(members[has_moved[members]].tolist()), (target,)))
+        regions.append(MovedRegions((region.scope,), tuple(members[has_moved[members]].tolist()), (target,)))
 
     def key(moved: MovedRegions) -> Hashable:
         (scope,) = moved.scopes
         return scope if scope in scopes.towers else (_around(scope), moved.targets)
 
-    return _joined(found, key)
+    return _joined(regions, key)
 
 
 def _joined(regions: Iterable[MovedRegions], key: Callable[[MovedRegions], Hashable]) -> list[MovedRegions]:
-    """Regions with equal keys together."""
+    """Merge regions with equal keys."""
     by: dict[Hashable, list[MovedRegions]] = defaultdict(list)
     for moved in regions:
         by[key(moved)].append(moved)
@@ -270,37 +278,37 @@ def _joined(regions: Iterable[MovedRegions], key: Callable[[MovedRegions], Hasha
     ]
 
 
-def regions_together(rehearsal: Rehearsal, device_of: Ints) -> list[MovedRegions]:
-    """Return what moves with regions of towers that move alike, or take each other's place, together.
+def regions_together(scorer: ChoiceScorer, device_of: Ints) -> list[MovedRegions]:
+    """Return the moves, with regions of towers that move alike, or exchange devices, merged.
 
     Args:
-        rehearsal: of the step.
-        device_of: [units] devices; -1 for units that are left alone.
+        scorer: scorer of the step.
+        device_of: [units] devices; -1 for units that stay.
     """
-    scopes = _Scopes(rehearsal)
-    found = _joined(moved_regions(rehearsal, device_of, scopes), scopes.change)
-    return _joined(found, scopes.exchanges(found))
+    scopes = _Scopes(scorer)
+    alike = _joined(moved_regions(scorer, device_of, scopes), scopes.change)
+    return _joined(alike, scopes.exchanges(alike))
 
 
 class _Scopes:
-    """The scopes of a step: which differ only by a number, and which of those are towers, on several GPUs."""
+    """Scopes of a step: those that differ only by a number, and those among them that are towers, on several GPUs."""
 
-    def __init__(self, rehearsal: Rehearsal) -> None:
-        self.is_gpu = rehearsal.step.machinery.is_gpu
-        units = rehearsal.units
+    def __init__(self, scorer: ChoiceScorer) -> None:
+        self.is_gpu = scorer.step.machinery.is_gpu
+        units = scorer.units
         self.home_of_unit = np.zeros(len(units.names), dtype=np.int64)
-        runs = np.flatnonzero((units.of_group >= 0) & rehearsal.freedom.is_free)
-        self.home_of_unit[units.of_group[runs]] = rehearsal.stay[runs]
+        runs = np.flatnonzero((units.of_group >= 0) & scorer.candidates.is_free)
+        self.home_of_unit[units.of_group[runs]] = scorer.stay[runs]
         devices: dict[str, Counter[int]] = defaultdict(Counter)
         for op, device in zip(units.ops, self.home_of_unit.tolist(), strict=True):
             scope = op
             while scope:
                 scope = scope.rpartition("/")[0]
                 devices[scope][device] += 1
-        self.home = {scope: found.most_common(1)[0][0] for scope, found in devices.items()}
-        """Scope -> the device that the program has most of it on."""
-        # TensorFlow calls the first of several equal scopes `tower`, and the next `tower_1`.
-        self.numbered = {found[1] for scope in self.home if (found := _NUMBERED.fullmatch(_forward(scope)))}
+        self.home = {scope: counts.most_common(1)[0][0] for scope, counts in devices.items()}
+        """Scope to the device of most of its ops in the program."""
+        # TensorFlow names the first of several equal scopes `tower`, and the next `tower_1`.
+        self.numbered = {match[1] for scope in self.home if (match := _NUMBERED.fullmatch(_forward(scope)))}
         families: dict[str, set[str]] = defaultdict(set)
         for scope in self.home:
             if stem := self._stem(scope):
@@ -313,15 +321,15 @@ class _Scopes:
         }
 
     def _stem(self, scope: str) -> str:
-        """A scope without its number; ``""`` if it has none."""
+        """Return a scope without its number; ``""`` if it has none."""
         op = _forward(scope)
-        found = _NUMBERED.fullmatch(op)
-        return found[1] if found else op if op in self.numbered else ""
+        match = _NUMBERED.fullmatch(op)
+        return match[1] if match else op if op in self.numbered else ""
 
     def pattern(self, moved: MovedRegions) -> tuple[str, str]:
-        """The path of the scope that regions are in without the outermost number, and the scope with that number.
+        """Return the path of the regions' scope without the outermost number, and the scope with that number.
 
-        The latter is ``""`` if there is none. Regions that are towers are in themselves.
+        The latter is ``""`` if there is none. Regions that are towers are in their own scope.
         """
         first = moved.scopes[0]
         path = first if first in self.towers else _around(first)
@@ -334,7 +342,7 @@ class _Scopes:
         return path, ""
 
     def change(self, moved: MovedRegions) -> Hashable:
-        """Equal for regions that move alike."""
+        """Return a key that is equal for regions that move alike."""
         pattern, scope = self.pattern(moved)
         if not scope:
             return moved
@@ -342,7 +350,7 @@ class _Scopes:
         return pattern, "its own" if target == self.home.get(scope) else target
 
     def exchanges(self, regions: Iterable[MovedRegions]) -> Callable[[MovedRegions], Hashable]:
-        """A function that is equal for regions of towers that move between GPUs in a circle."""
+        """Return a key function that is equal for regions of towers that move between GPUs in a cycle."""
         ways: dict[MovedRegions, list[tuple[int, int]]] = {}
         reached = np.zeros((len(self.is_gpu), len(self.is_gpu)), dtype=bool)
         for moved in regions:
@@ -362,7 +370,7 @@ class _Scopes:
         return key
 
     def _ways(self, moved: MovedRegions) -> list[tuple[int, int]]:
-        """From which GPU to which other one regions move, if they all go to one."""
+        """Return the pairs of different GPUs from and to which regions move, if all go to one."""
         target = moved.targets[0]
         if len(moved.targets) > 1 or not self.is_gpu[target]:
             return []
@@ -371,7 +379,7 @@ class _Scopes:
 
 
 def _around(scope: str) -> str:
-    """The scope around a region; of a kernel of an op's gradient, the one in which that of the op would be."""
+    """Return the scope around a region; for a kernel of an op's gradient, the scope around the gradient of the op."""
     around = scope.rpartition("/")[0]
     return around.rpartition("/")[0] if around.endswith("_grad") else around
 

@@ -1,9 +1,9 @@
-"""A step as a `Problem`: what each node costs on each kind of device, what crosses between them, and over which links.
+"""A step as a `Problem`: node costs on each kind of device, tensors between nodes, and links.
 
-A group of the problem is a unit, less what of it has not the same choice of devices. Seconds are of all executions of
-a node; a loop's way back is left out. What a node of a GPU makes or takes in host memory is marked, as the way of its
-copies is another, or none. What no placement can be below, its longest way and its work divided among all devices, is
-counted without copies and with every node where it is quickest.
+A group of the problem is a unit, split where candidate devices differ. Seconds are those of all executions of a node;
+back edges of loops are left out. Tensors that a GPU node writes or reads in host memory are marked, because they take
+another route, or none. Lower bounds (critical path, and work divided among all devices) ignore copies and put every
+node on its fastest device.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.bounds import shared_work
 from gpuplace.advisor.problem import Device, ExactStep, Floats, Links, Problem
-from gpuplace.advisor.steps.rehearsal import Rehearsal
-from gpuplace.advisor.steps.starts import units_at
+from gpuplace.advisor.steps.choice_scores import ChoiceScorer
+from gpuplace.advisor.steps.initial_choices import units_at
 from gpuplace.cost.estimate import step_threads
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.step_graph import NO_QUEUE, NO_STREAM
@@ -33,7 +33,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class StepProblem:
-    """A problem, and what its numbers are of."""
+    """A problem, and the mapping of its numbers to the step."""
 
     problem: Problem
     nodes: Ints
@@ -43,78 +43,80 @@ class StepProblem:
     unit: Ints
     """[nodes of the problem] unit."""
 
-    def units_of(self, rehearsal: Rehearsal, device_of: NDArray[np.int64]) -> Ints:
-        """[units] devices of a split of the problem's nodes; -1 for units that stay.
+    def units_of(self, scorer: ChoiceScorer, device_of: NDArray[np.int64]) -> Ints:
+        """Return [units] devices of a split of the problem's nodes; -1 for units that stay.
 
         Args:
-            rehearsal: of the step.
+            scorer: scorer of the step.
             device_of: [nodes of the problem] devices of the problem.
         """
         where = np.array(self.devices, dtype=np.int64)[device_of]
-        found = np.full(len(rehearsal.units.names), -1, dtype=np.int64)
-        group = rehearsal.freedom.group[rehearsal.step.part.nodes[self.nodes]]
-        free = rehearsal.freedom.is_free[group]
-        choices = rehearsal.freedom.allowed[group].sum(axis=1)
-        for count in range(2, len(rehearsal.freedom.placement.device_set) + 1):  # the freest decide
+        unit_devices = np.full(len(scorer.units.names), -1, dtype=np.int64)
+        group = scorer.candidates.group[scorer.step.part.nodes[self.nodes]]
+        free = scorer.candidates.is_free[group]
+        choices = scorer.candidates.allowed[group].sum(axis=1)
+        # Groups with most candidates decide.
+        for count in range(2, len(scorer.candidates.placement.device_set) + 1):
             chosen = free & (choices == count)
-            found[self.unit[chosen]] = where[chosen]
-        return found
+            unit_devices[self.unit[chosen]] = where[chosen]
+        return unit_devices
 
-    def nodes_of(self, rehearsal: Rehearsal, device_of: Ints) -> Ints:
-        """[nodes of the problem] devices of the problem, for devices of units; -1 where it is none of them.
+    def nodes_of(self, scorer: ChoiceScorer, device_of: Ints) -> Ints:
+        """Return [nodes of the problem] devices of the problem for devices of units; -1 if the device is not in the
+        problem.
 
         Args:
-            rehearsal: of the step.
-            device_of: [units] devices; -1 for what is left alone.
+            scorer: scorer of the step.
+            device_of: [units] devices; -1 for units that stay.
         """
-        number = np.full(len(rehearsal.freedom.placement.device_set), -1, dtype=np.int64)
+        number = np.full(len(scorer.candidates.placement.device_set), -1, dtype=np.int64)
         number[list(self.devices)] = np.arange(len(self.devices))
-        whole = np.where(device_of < 0, units_at(rehearsal, rehearsal.stay), device_of)
-        group = rehearsal.freedom.group[rehearsal.step.part.nodes[self.nodes]]
-        return number[rehearsal.wanted(whole)[group]]
+        whole = np.where(device_of < 0, units_at(scorer, scorer.stay), device_of)
+        group = scorer.candidates.group[scorer.step.part.nodes[self.nodes]]
+        return number[scorer.requested_homes(whole)[group]]
 
 
-def step_problem(rehearsal: Rehearsal) -> StepProblem:
-    """A step in numbers.
+def step_problem(scorer: ChoiceScorer) -> StepProblem:
+    """Return a step in numbers.
 
     Args:
-        rehearsal: of it.
+        scorer: scorer of the step.
     """
-    step, freedom = rehearsal.step, rehearsal.freedom
-    graph, machinery, clock = step.part.graph, step.machinery, rehearsal.clock
+    step, candidates = scorer.step, scorer.candidates
+    graph, machinery, clock = step.part.graph, step.machinery, scorer.clock
     runs = np.flatnonzero(step.node_runs > 0).astype(np.int64)
     place = np.full(len(clock.graph.row), -1, dtype=np.int64)
     place[runs] = np.arange(len(runs))
-    devices = _devices(rehearsal)
-    table = least_seconds(rehearsal)
+    devices = _devices(scorer)
+    table = least_seconds(scorer)
     kernels, hosts = table.kernel[runs][:, devices], table.host[runs][:, devices]
-    kind_of, firsts = _kinds(rehearsal, devices, kernels)
-    group = freedom.group[step.part.nodes]
-    unit = rehearsal.units.of_group[group][runs]
-    sources, readers, tensors, tensor_bytes, host_reads, host_made = _edges(rehearsal, place)
+    kind_of, firsts = _kinds(scorer, devices, kernels)
+    group = candidates.group[step.part.nodes]
+    unit = scorer.units.of_group[group][runs]
+    sources, readers, tensors, tensor_bytes, host_reads, host_made = _edges(scorer, place)
     sender = _source_of_tensor(sources, tensors, len(tensor_bytes))
-    groups = _groups(rehearsal, group[runs], unit)
+    groups = _groups(scorer, group[runs], unit)
     on_cpu = np.flatnonzero(~machinery.is_gpu[devices])[0]
     problem = Problem(
         ids=tuple([graph.names[node] for node in runs.tolist()]),
         seconds=kernels[:, firsts],
-        sizes=rehearsal.node_bytes()[runs],
+        sizes=scorer.node_bytes()[runs],
         transfer=np.bincount(sender, tensor_bytes, len(runs)).astype(np.float64),
         groups=groups,
         sources=sources,
         readers=readers,
         devices=tuple(
             Device(
-                freedom.placement.device_labels[device],
+                candidates.placement.device_labels[device],
                 kind_of[number],
-                rehearsal.room.get(device, math.inf),
+                scorer.room.get(device, math.inf),
                 link=1.0 if machinery.is_gpu[device] else 0.0,
                 is_pool=not machinery.is_gpu[device],
                 workers=1 if machinery.is_gpu[device] else clock.threads,
             )
             for number, device in enumerate(devices)
         ),
-        links=_links(rehearsal, devices),
+        links=_links(scorer, devices),
         starts=hosts[:, firsts],
         is_inline=table.is_expensive[runs, devices[on_cpu]] == 0,
         tensors=tensors,
@@ -122,68 +124,71 @@ def step_problem(rehearsal: Rehearsal) -> StepProblem:
         host_reads=host_reads,
         host_made=host_made,
         held=table.held[runs, devices[on_cpu]],
-        exact=_exact(rehearsal, place, tuple(devices)),
+        exact=_exact(scorer, place, tuple(devices)),
     )
     return StepProblem(problem, runs, tuple(devices), unit)
 
 
-def _exact(rehearsal: Rehearsal, place: Ints, devices: tuple[int, ...]) -> ExactStep:
-    """The estimate's step, and how its nodes follow those of the problem.
+def _exact(scorer: ChoiceScorer, place: Ints, devices: tuple[int, ...]) -> ExactStep:
+    """Return the estimate's step, and the mapping of its nodes to those of the problem.
 
     Args:
-        rehearsal: of the step.
-        place: [nodes of the step's graph] number of each in the problem; -1: it is not there.
-        devices: of the problem.
+        scorer: scorer of the step.
+        place: [nodes of the step's graph] node in the problem; -1 if there is none.
+        devices: devices of the problem.
     """
-    clock, gates = rehearsal.clock, rehearsal.gates
-    part = rehearsal.step.part
-    group = rehearsal.freedom.group[part.nodes]
-    leader = np.full(len(rehearsal.stay), -1, dtype=np.int64)
+    clock, barriers = scorer.clock, scorer.barriers
+    part = scorer.step.part
+    group = scorer.candidates.group[part.nodes]
+    leader = np.full(len(scorer.stay), -1, dtype=np.int64)
     np.maximum.at(leader, group, place[: len(group)])
-    home = rehearsal.stay.copy()
-    leader[rehearsal.untold], home[rehearsal.untold] = -1, rehearsal.freedom.default[rehearsal.untold]
+    home = scorer.stay.copy()
+    leader[scorer.uncontrolled], home[scorer.uncontrolled] = (
+        -1,
+        scorer.candidates.default[scorer.uncontrolled],
+    )
     node = np.full(len(clock.graph.row), -1, dtype=np.int64)
     fixed = np.zeros(len(clock.graph.row), dtype=np.int64)
     free = np.flatnonzero(~part.is_fed)
     node[free], fixed[free] = leader[group[free]], home[group[free]]
     at = np.full(len(leader), -1, dtype=np.int64)
     at[group] = np.arange(len(group))
-    awaited = np.where(leader >= 0, leader, -1 - home)[gates.awaited]
+    awaited = np.where(leader >= 0, leader, -1 - home)[barriers.awaited]
     return ExactStep(
         clock,
         node,
         fixed,
         devices,
-        at[gates.groups],
-        gates.homes,
-        np.append(gates.first, len(gates.awaited)),
+        at[barriers.groups],
+        barriers.homes,
+        np.append(barriers.first, len(barriers.awaited)),
         awaited,
     )
 
 
-def _devices(rehearsal: Rehearsal) -> list[int]:
-    """The devices that matter: GPUs, the first CPU, and what something must be on, or is on where it is left alone."""
-    machinery, freedom = rehearsal.step.machinery, rehearsal.freedom
+def _devices(scorer: ChoiceScorer) -> list[int]:
+    """Return the relevant devices: GPUs, the first CPU, and devices of nodes that must be there or stay there."""
+    machinery, candidates = scorer.step.machinery, scorer.candidates
     used = set(np.flatnonzero(machinery.is_gpu).tolist())
     used.update(np.flatnonzero(~machinery.is_gpu).tolist()[:1])
-    group = freedom.group[rehearsal.step.part.nodes]
-    used.update(np.unique(freedom.default[group][~freedom.is_free[group]]).tolist())
-    used.update(np.unique(rehearsal.stay[group]).tolist())
+    group = candidates.group[scorer.step.part.nodes]
+    used.update(np.unique(candidates.default[group][~candidates.is_free[group]]).tolist())
+    used.update(np.unique(scorer.stay[group]).tolist())
     return sorted(used)
 
 
 def _kinds(
-    rehearsal: Rehearsal, devices: list[int], table: NDArray[np.float64]
+    scorer: ChoiceScorer, devices: list[int], table: NDArray[np.float64]
 ) -> tuple[list[int], list[int]]:
-    """The kind of each device, and the first device of each kind: alike in hardware and in what may run there."""
-    models = rehearsal.step.machinery.models
+    """Return the kind of each device, and the first device of each kind: equal hardware, and equal candidates."""
+    models = scorer.step.machinery.models
     number: dict[tuple[object, ...], int] = {}
     kinds, firsts = [], []
     for column, device in enumerate(devices):
         model = models[device]
         key = (
             None if model is None else model.name,
-            rehearsal.room.get(device),
+            scorer.room.get(device),
             np.isinf(table[:, column]).tobytes(),
         )
         if key not in number:
@@ -193,16 +198,16 @@ def _kinds(
     return kinds, firsts
 
 
-def _edges(rehearsal: Rehearsal, place: Ints) -> tuple[Ints, Ints, Ints, Floats, Bools, Bools]:
-    """Source, reader and tensor of each edge, bytes of each tensor in all executions, and what is in host memory.
+def _edges(scorer: ChoiceScorer, place: Ints) -> tuple[Ints, Ints, Ints, Floats, Bools, Bools]:
+    """Return source, consumer and tensor of each edge, bytes of each tensor in all executions, and host memory flags.
 
-    That is of each edge, whether its reader takes it there, and of each tensor, whether it is made there. They are the
-    clock's, of which each iteration of a loop has its own; that a loop goes back is left out.
+    The flags are, for each edge, whether its consumer reads host memory, and for each tensor, whether it is in host
+    memory. The edges are the clock's, in which each iteration of a loop has its own; back edges of loops are left out.
     """
-    step, graph = rehearsal.step, rehearsal.clock.graph
+    step, graph = scorer.step, scorer.clock.graph
     goes_back = np.zeros(len(graph.row), dtype=bool)
     goes_back[: len(step.part.graph)] = step.part.graph.of_types(NEXT_ITERATIONS)
-    src, dst = graph.node[rehearsal.clock.step.edge_sources], graph.node[graph.after]
+    src, dst = graph.node[scorer.clock.step.edge_sources], graph.node[graph.after]
     chosen = (place[src] >= 0) & (place[dst] >= 0) & ~goes_back[src]
     rows = np.stack((src, dst, graph.tensor, graph.reads_in_host), axis=1)[chosen]
     rows = np.unique(rows, axis=0)
@@ -211,39 +216,39 @@ def _edges(rehearsal: Rehearsal, place: Ints) -> tuple[Ints, Ints, Ints, Floats,
     carried, number = np.unique(tensor[carries], return_inverse=True)
     tensors = np.full(len(src), -1, dtype=np.int64)
     tensors[carries] = number
-    makers = np.searchsorted(graph.first_tensor, carried, side="right") - 1
-    sizes = graph.nbytes[carried] * step.node_runs[makers]
-    made = graph.is_made_in_host[carried] == 1
-    return place[src], place[dst], tensors, sizes, (reads == 1) & carries, made
+    producers = np.searchsorted(graph.first_tensor, carried, side="right") - 1
+    sizes = graph.nbytes[carried] * step.node_runs[producers]
+    is_in_host = graph.is_made_in_host[carried] == 1
+    return place[src], place[dst], tensors, sizes, (reads == 1) & carries, is_in_host
 
 
 def _source_of_tensor(sources: Ints, tensors: Ints, count: int) -> Ints:
-    found = np.zeros(count, dtype=np.int64)
+    source = np.zeros(count, dtype=np.int64)
     carries = tensors >= 0
-    found[tensors[carries]] = sources[carries]
-    return found
+    source[tensors[carries]] = sources[carries]
+    return source
 
 
-def _groups(rehearsal: Rehearsal, group: Ints, unit: Ints) -> Ints:
-    """[nodes] a number for each unit's groups of one choice of devices; what has no choice is in no unit's."""
-    allowed = rehearsal.freedom.allowed
+def _groups(scorer: ChoiceScorer, group: Ints, unit: Ints) -> Ints:
+    """Return [nodes] a number for each unit's groups with the same candidates; other groups get their own numbers."""
+    allowed = scorer.candidates.allowed
     _, choice = np.unique(allowed, axis=0, return_inverse=True)
     choice = choice.reshape(-1)[group]
-    free = rehearsal.freedom.is_free[group]
-    own = np.where(free, unit, len(rehearsal.units.names) + group)
+    free = scorer.candidates.is_free[group]
+    own = np.where(free, unit, len(scorer.units.names) + group)
     pairs = np.stack((own, choice), axis=1)
-    _, found = np.unique(pairs, axis=0, return_inverse=True)
-    return found.reshape(-1).astype(np.int64)
+    _, numbers = np.unique(pairs, axis=0, return_inverse=True)
+    return numbers.reshape(-1).astype(np.int64)
 
 
-def _links(rehearsal: Rehearsal, devices: list[int]) -> Links:
-    """How copies get from device to device, by the clock's ways between their memories."""
-    clock, count = rehearsal.clock, len(devices)
+def _links(scorer: ChoiceScorer, devices: list[int]) -> Links:
+    """Return the links between devices, by the clock's routes between their memories."""
+    clock, count = scorer.clock, len(devices)
     graph, ways = clock.graph, clock.ways
     memory = graph.memory[devices]
     way = ways.number[2 * (memory[:, None] * graph.memory_count + memory[None, :])]
     stream = np.where(np.eye(count, dtype=bool), NO_STREAM, ways.stream[way])
-    # over a network copies do not queue; here each pair of devices is a queue
+    # Copies over a network do not queue; a problem needs a queue, so each pair of devices gets its own.
     own = stream.max(initial=0) + 1 + np.arange(count * count).reshape(count, count)
     stream = np.where(stream == NO_QUEUE, own, stream)
     used = np.unique(stream[stream >= 0])
@@ -262,33 +267,35 @@ def _links(rehearsal: Rehearsal, devices: list[int]) -> Links:
     )
 
 
-def levels_of(rehearsal: Rehearsal, made: StepProblem) -> list[Problem]:
-    """The step in numbers, the coarsest first; the last is as it was made.
+def levels_of(scorer: ChoiceScorer, step_numbers: StepProblem) -> list[Problem]:
+    """Return the step in numbers with coarser to finer groups; the last one is unchanged.
 
     Args:
-        rehearsal: of the step.
-        made: the step in numbers, each unit for itself.
+        scorer: scorer of the step.
+        step_numbers: the step in numbers, with single units as groups.
     """
-    problem, freedom = made.problem, rehearsal.freedom
+    problem, candidates = step_numbers.problem, scorer.candidates
     first = np.zeros(problem.group_count, dtype=np.int64)
     first[problem.groups[::-1]] = np.arange(problem.node_count)[::-1]
-    of = freedom.group[rehearsal.step.part.nodes[made.nodes[first]]]
-    _, choice = np.unique(freedom.allowed[of], axis=0, return_inverse=True)
-    found: list[Problem] = []
-    for level in rehearsal.units.levels()[:-1]:
-        own = np.where(freedom.is_free[of], level[made.unit[first]], len(level) + np.arange(len(of)))
+    of = candidates.group[scorer.step.part.nodes[step_numbers.nodes[first]]]
+    _, choice = np.unique(candidates.allowed[of], axis=0, return_inverse=True)
+    levels: list[Problem] = []
+    for level in scorer.units.levels()[:-1]:
+        own = np.where(
+            candidates.is_free[of], level[step_numbers.unit[first]], len(level) + np.arange(len(of))
+        )
         pairs = np.stack((own, choice.reshape(-1)), axis=1)
         _, number = np.unique(pairs, axis=0, return_inverse=True)
-        found.append(replace(problem, groups=number.reshape(-1)[problem.groups].astype(np.int64)))
-    return [*found, problem]
+        levels.append(replace(problem, groups=number.reshape(-1)[problem.groups].astype(np.int64)))
+    return [*levels, problem]
 
 
 def with_room_for(problem: Problem, fitting: Sequence[Ints]) -> Problem:
-    """A level whose devices have room for splits that are known to fit, by a finer count than the sum of sizes.
+    """Return a level whose devices have room for splits that are known to fit by a more exact estimate.
 
     Args:
         problem: the level.
-        fitting: [nodes] devices of each.
+        fitting: [nodes] devices of each split.
     """
     used = np.zeros(len(problem.devices))
     for split in fitting:
@@ -296,16 +303,18 @@ def with_room_for(problem: Problem, fitting: Sequence[Ints]) -> Problem:
     most: dict[int, float] = {}
     for device, size in zip(problem.devices, used.tolist(), strict=True):
         most[device.kind] = max(most.get(device.kind, 0.0), size)
-    devices = tuple(replace(one, memory=max(one.memory, most[one.kind])) for one in problem.devices)
+    devices = tuple(
+        replace(device, memory=max(device.memory, most[device.kind])) for device in problem.devices
+    )
     return replace(problem, devices=devices)
 
 
 def is_split_of(problem: Problem, split: Ints) -> bool:
-    """Whether a split leaves together what a level holds together.
+    """Whether a split keeps the groups of a level together.
 
     Args:
         problem: the level.
-        split: [nodes] devices; -1 where it has none.
+        split: [nodes] devices; -1 if a node has none.
     """
     device = np.zeros(problem.group_count, dtype=np.int64)
     device[problem.groups] = split
@@ -316,70 +325,70 @@ _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 
 
 class NodeCosts(NamedTuple):
-    """``[nodes of the step, devices]``: the least that a node takes on each, in seconds of all its executions."""
+    """``[nodes of the step, devices]``: minimal times in seconds of all executions of a node."""
 
     kernel: Floats
-    """Its kernel; infinite where it may not be."""
+    """Kernel; infinite if the node cannot run there."""
     host: Floats
-    """The thread that starts it."""
+    """Thread that starts it."""
     held: Floats
-    """For how long it has all cores of a CPU."""
+    """Time for which it occupies all cores of a CPU."""
     is_expensive: NDArray[np.int64]
-    """1 where it goes to the pool of a CPU."""
+    """1 if it goes to the pool of a CPU."""
 
 
-def step_bound(rehearsal: Rehearsal) -> float:
-    """Seconds, or bytes for ``"memory"``, that no placement is below.
+def step_bound(scorer: ChoiceScorer) -> float:
+    """Return a lower bound of the objective for every placement, in seconds, or bytes for ``"memory"``.
 
     Args:
-        rehearsal: of the step.
+        scorer: scorer of the step.
     """
-    kept, step = rehearsal.kept_bytes, rehearsal.step
-    if rehearsal.objective == "memory":
-        return float(max(kept.max(initial=0.0), kept.sum() / len(rehearsal.freedom.placement.device_set)))
-    table = least_seconds(rehearsal).kernel
+    kept, step = scorer.kept_bytes, scorer.step
+    if scorer.objective == "memory":
+        return float(max(kept.max(initial=0.0), kept.sum() / len(scorer.candidates.placement.device_set)))
+    table = least_seconds(scorer).kernel
     load = _load(step, table)
-    return load if rehearsal.objective == "throughput" else max(load, _longest_way(step, table))
+    return load if scorer.objective == "throughput" else max(load, _critical_path(step, table))
 
 
-def least_seconds(rehearsal: Rehearsal) -> NodeCosts:
-    """What nodes take at the least, by the clock's costs: where Grappler may leave a node out, nothing.
+def least_seconds(scorer: ChoiceScorer) -> NodeCosts:
+    """Return the minimal times of nodes by the clock's costs: zero where Grappler may remove a node.
 
     Args:
-        rehearsal: of the step.
+        scorer: scorer of the step.
     """
-    step, freedom, clock = rehearsal.step, rehearsal.freedom, rehearsal.clock
+    step, candidates, clock = scorer.step, scorer.candidates, scorer.clock
     graph, costs, nodes = clock.graph, as_arrays(clock.costs), len(step.part.graph)
     is_gpu = graph.gpu >= 0
     in_host = (graph.is_in_host[:nodes] == 1)[:, None] & is_gpu
     column = np.where(in_host, graph.host_column, graph.column)
     tables = [costs.kernel, costs.host, costs.held, costs.is_expensive]
-    found = [table[graph.row[:nodes, None] * graph.column_count + column] for table in tables]
+    results = [table[graph.row[:nodes, None] * graph.column_count + column] for table in tables]
     kernel_of = np.repeat(np.arange(len(graph.fuses_on_gpu)), np.diff(graph.first_fused))
     for node, row, kernel in zip(
         graph.fused.tolist(), graph.fused_row.tolist(), kernel_of.tolist(), strict=True
     ):
         where = np.flatnonzero(is_gpu == graph.fuses_on_gpu[kernel])
         at = row * graph.column_count + column[node, where]
-        for part, table in zip(found, tables, strict=True):
+        for part, table in zip(results, tables, strict=True):
             part[node, where] = np.minimum(part[node, where], table[at])
-    for of_nodes in found:
+    for of_nodes in results:
         of_nodes[graph.idle] = 0
     runs = step.node_runs[:, None]
-    kernels = np.where(freedom.allowed[freedom.group[step.part.nodes]], found[0] * runs, np.inf)
-    return NodeCosts(kernels, found[1] * runs, found[2] * runs, found[3])
+    kernels = np.where(candidates.allowed[candidates.group[step.part.nodes]], results[0] * runs, np.inf)
+    return NodeCosts(kernels, results[1] * runs, results[2] * runs, results[3])
 
 
 def _load(step: StepEstimate, table: Floats) -> float:
-    """The least time in which all devices together do the work; a node may be divided."""
+    """Return the minimal time for the work on all devices together; nodes may be divided."""
     is_gpu = step.machinery.is_gpu
     rooms = [0] * (step_threads(step) + 1) + [1] * int(is_gpu.sum())
     runs = np.stack([table[:, chosen].min(axis=1, initial=np.inf) for chosen in (~is_gpu, is_gpu)], axis=1)
     return shared_work(runs[np.isfinite(runs).any(axis=1)], rooms)[0]
 
 
-def _longest_way(step: StepEstimate, table: Floats) -> float:
-    """Kernels one after the other along the data; iterations of a loop may overlap, and count once."""
+def _critical_path(step: StepEstimate, table: Floats) -> float:
+    """Return the length of the critical path of kernels; iterations of a loop may overlap, so they count once."""
     graph = step.part.graph
     least = np.where(np.isinf(table), np.inf, table).min(axis=1)
     least = np.where(np.isfinite(least), least, 0.0) / np.maximum(step.node_runs, 1.0)

@@ -1,11 +1,11 @@
-"""The search of a step's units: plain choices, the search of the step in numbers, and moves of whole regions, in turns.
+"""Search of a step's units: simple choices, then search of the step in numbers, then moves of whole regions.
 
-In numbers (`gpuplace.advisor.search`) a choice is judged in microseconds, by a clock that is nearly the estimate's:
-first with whole scopes held together, then with ops, then kernel by kernel. By regions, a choice is judged in
-milliseconds, by the estimate's own. Each goes on from the best of those before. A region that moves is drawn
-from two wells: any region, to any device; and what the step waits for, with the scopes around it. A change that is a
-little worse is sometimes taken, ever less of it; the best choices of all are kept for the last judgement, which counts
-memory as the allocator does.
+In numbers (`gpuplace.advisor.solve`), a choice is evaluated in microseconds, by a clock that is close to the
+estimate's: first with whole scopes as groups, then with ops, then with kernels. By regions, a choice is evaluated in
+milliseconds, by the estimate's own clock. Each stage continues from the best choices so far. A region to move is drawn
+in one of two ways: any region, to any device; or a node on the critical path, with the scopes around it. A change that
+is slightly worse is sometimes accepted, less and less so. The best choices are kept for the final evaluation, which
+estimates memory as the allocator does.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.chains import prepare
 from gpuplace.advisor.problem import Problem, checked
-from gpuplace.advisor.search import Progress, solve
-from gpuplace.advisor.searcher import is_compiled, is_countable, split_count
-from gpuplace.advisor.steps.labels import MIDWAY, relabelled
-from gpuplace.advisor.steps.rehearsal import Rehearsal, Score
-from gpuplace.advisor.steps.starts import first_choices, homes_of_variables, literature
+from gpuplace.advisor.solve import Progress, solve
+from gpuplace.advisor.split_search import is_compiled, is_countable, split_count
+from gpuplace.advisor.steps.choice_scores import ChoiceScorer, Score
+from gpuplace.advisor.steps.device_labels import MIDWAY, relabelled
+from gpuplace.advisor.steps.initial_choices import first_choices, homes_of_variables, published_choices
 from gpuplace.advisor.steps.step_problem import (
     StepProblem,
     is_split_of,
@@ -40,83 +40,83 @@ from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 
 Ints = NDArray[np.int64]
 HOT, COLD = 0.02, 0.0005
-"""How much worse, in proportion, a change may be that is taken: at the beginning and at the end."""
+"""Relative temperature at the beginning and at the end."""
 ELITE = 8
-"""How many of the best choices are kept."""
+"""Number of best choices that are kept."""
 STEPS = 100
-"""Changes of the step in numbers for one of regions, where steps are counted."""
+"""Changes of the step in numbers per change of regions, if steps are counted."""
 BURST_SECONDS, IN_A_BURST = 0.25, 20
-"""How long regions are moved by the quick clock before the estimate's is asked; how many, where steps are counted."""
+"""Duration of a burst of moves by the fast clock, and its number of moves if steps are counted."""
 _BURSTS = 4
-"""So many bursts in a row without a better choice, and the search goes on from another of the best."""
+"""Consecutive bursts without improvement after which the search restarts from another of the best choices."""
 _MANY = 100_000
-"""Changes times nodes below which loops are not compiled."""
+"""Changes times nodes below which nothing is compiled."""
 _PROMISING, _ALTERNATIVES = 3, 3
-"""So many choices of several are judged by the estimate's clock, which is slow: to begin with, and of a search."""
+"""Numbers of choices evaluated by the slow clock: of the initial ones, and of a search's alternatives."""
 _SOLVED, _QUICK = 0.85, 0.94
-"""The parts of the time in which the step in numbers is searched, and then regions are moved by the quick clock."""
+"""Fractions of the time at which the search in numbers ends, and the moves of regions by the fast clock."""
 _WORTH_IT = 1.2
-"""What is by the quick clock more than so many times the best is not judged by the estimate's."""
+"""A choice that by the fast clock takes longer than this multiple of the best is not evaluated by the slow clock."""
 _LEARNING = 0.3
-"""The part of the time that placers of the literature may take."""
+"""Fraction of the time for published placers."""
 _ALL_KNOWN = 2000
-"""So many changes in a row that come to nothing new, and the search is over."""
+"""Consecutive changes without a new choice after which the search ends."""
 _ENDS = 2.0
-"""How much more time the coarsest and the finest search in numbers have than those between."""
+"""Relative time for the coarsest and the finest level of the search in numbers."""
 _MEANWHILE = 0.2
-"""Seconds for which regions are moved between two looks at the compiler."""
+"""Seconds for which regions are moved between two polls of the compiler."""
 _RELABELLED = 0.04
-"""The part of the time in which identical devices are exchanged after each search in numbers."""
+"""Fraction of the time for exchanging identical devices after each search in numbers."""
 _PATIENCE = 60
-"""So many changes in a row without a better choice, and the search goes back to the best."""
+"""Consecutive changes without improvement after which the search returns to the best choice."""
 _HEARD_EVERY, _HEARD_SHARE = 2.0, 0.05
-"""After so many seconds the search in numbers says what it has come to; listening takes no more than this part."""
+"""Seconds between two interim results of the search in numbers, and the maximal fraction of time to evaluate them."""
 TELL_SECONDS = 0.1
-"""How often progress is told where nothing better is found."""
+"""Seconds between progress reports without improvement."""
 
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far a search is."""
+    """Progress of a search."""
 
     fraction: float
-    """Of its time, or of its steps."""
+    """Fraction of its time, or of its steps."""
     score: Score
-    """The best so far."""
+    """Best score so far."""
 
 
 @dataclass
 class Budget:
-    """How long to search."""
+    """Duration of a search."""
 
     seconds: float
-    """Until then, since the beginning."""
+    """Seconds since the beginning."""
     steps: int | None = None
-    """How many choices to try, in place of a time."""
+    """Number of choices to try, instead of a duration."""
     begin: float = field(default_factory=lambda: time.perf_counter())  # a benchmark replaces the clock
-    """When it began."""
+    """Time of the beginning."""
     was_stopped: bool = False
-    """Whether Ctrl-C ended it."""
+    """Whether Ctrl-C ended the search."""
 
     @property
     def end(self) -> float:
-        """When it is used up; infinite where steps are counted."""
+        """Time at which it is used up; infinite if steps are counted."""
         return math.inf if self.steps is not None else self.begin + self.seconds
 
     def leave(self, seconds: float) -> None:
-        """Leaves time at the end for something else, at most nine tenths of it.
+        """Reserve time at the end, at most nine tenths of it.
 
         Args:
-            seconds: how long.
+            seconds: time to reserve.
         """
         self.seconds = max(self.seconds - seconds, self.seconds / 10)
 
     def fraction(self, tried: int, part: float = 1.0) -> float:
-        """How much of it, or of a part of it, is used up.
+        """Return the used fraction of the budget, or of a part of it.
 
         Args:
-            tried: choices.
-            part: of the time.
+            tried: number of choices tried.
+            part: fraction of the time.
         """
         if self.steps is not None:
             return tried / self.steps
@@ -124,37 +124,37 @@ class Budget:
 
 
 class StepSearch:
-    """One search.
+    """A search.
 
     Args:
-        rehearsal: of the step.
-        budget: how long.
-        part: of the time, that is searched.
-        seed: of its chances.
-        progress: called from time to time; KeyboardInterrupt raised by it ends the search, as Ctrl-C does.
-        given: choices to begin with, beside the plain ones.
+        scorer: scorer of the step.
+        budget: duration of the search.
+        part: fraction of the time to search.
+        seed: seed of the random numbers.
+        progress: callback for progress; a KeyboardInterrupt that it raises ends the search, as Ctrl-C does.
+        initial_choices: additional initial choices.
     """
 
     def __init__(
         self,
-        rehearsal: Rehearsal,
+        scorer: ChoiceScorer,
         budget: Budget,
         part: float = 1.0,
         seed: int = 0,
         progress: Callable[[SearchProgress], None] | None = None,
-        given: Sequence[Ints] = (),
+        initial_choices: Sequence[Ints] = (),
     ) -> None:
-        self.rehearsal, self.budget, self.part = rehearsal, budget, part
-        self.progress, self.given = progress, given
-        self._told = 0.0
-        self._heard: Ints | None = None
-        self._heard_value, self._heard_at, self._hearing = math.inf, 0.0, 0.0
+        self.scorer, self.budget, self.part = scorer, budget, part
+        self.progress, self.initial_choices = progress, initial_choices
+        self._last_report = 0.0
+        self._interim: Ints | None = None
+        self._interim_value, self._interim_time, self._interim_seconds = math.inf, 0.0, 0.0
         self.bound = 0.0
-        """What no choice is below, as far as the search has found out."""
+        """Lower bound of all choices, as far as the search has found one."""
         self.random = np.random.default_rng(seed)
         self.elite: list[tuple[Score, Ints]] = []
-        self.of_literature: list[Ints] = []
-        self.regions = rehearsal.units.regions
+        self.published_choices: list[Ints] = []
+        self.regions = scorer.units.regions
         self._of_unit: dict[int, list[Region]] = {}
         for region in self.regions:
             if len(region.units) <= 2000:
@@ -167,7 +167,7 @@ class StepSearch:
         return self.elite[0]
 
     def run(self) -> list[tuple[Score, Ints]]:
-        """Searches; the best choices, the best first."""
+        """Search, and return the best choices, the best first."""
         try:
             self._compile(is_prepared=False)
             self._begin()
@@ -175,17 +175,17 @@ class StepSearch:
                 return self.elite
             self._measure()
             if not self._is_perfect():
-                self._learn()
+                self._try_published_placers()
             self._prepare()
             begun = self._fraction()
             if self._has_numbers():
                 parts = _parts(len(self._levels))
                 for number, problem in enumerate(self._levels):
                     self._solve(
-                        problem, begun + (1 - begun) * _SOLVED * parts[number], only_given=bool(number)
+                        problem, begun + (1 - begun) * _SOLVED * parts[number], only_initial=bool(number)
                     )
                     self._relabel()
-            self._improve(begun + (1 - begun) * _QUICK, in_bursts=self.rehearsal.objective == "step_time")
+            self._improve(begun + (1 - begun) * _QUICK, in_bursts=self.scorer.objective == "step_time")
             self._improve(1.0, in_bursts=False)
         except KeyboardInterrupt:
             self.budget.was_stopped = True
@@ -194,7 +194,7 @@ class StepSearch:
         return self.elite
 
     def _fraction(self) -> float:
-        return self.budget.fraction(self.rehearsal.tried, self.part)
+        return self.budget.fraction(self.scorer.tried, self.part)
 
     def _is_over(self) -> bool:
         return self.budget.was_stopped or self._fraction() >= 1
@@ -202,224 +202,229 @@ class StepSearch:
     def _is_perfect(self) -> bool:
         return self.best[0].missing == 0 and self.best[0].value == 0
 
-    def _take(self, device_of: Ints) -> Score:
-        score = self.rehearsal.score(device_of)
-        known = any(other is device_of or np.array_equal(other, device_of) for _, other in self.elite)
-        if not known and (len(self.elite) < ELITE or score < self.elite[-1][0]):
+    def _consider(self, device_of: Ints) -> Score:
+        score = self.scorer.score(device_of)
+        is_known = any(other is device_of or np.array_equal(other, device_of) for _, other in self.elite)
+        if not is_known and (len(self.elite) < ELITE or score < self.elite[-1][0]):
             self.elite.append((score, device_of.copy()))
-            self.elite.sort(key=lambda one: one[0])
+            self.elite.sort(key=lambda scored: scored[0])
             del self.elite[ELITE:]
-            self._tell(is_news=True)
+            self._report(is_news=True)
         return score
 
-    def _tell(self, is_news: bool = False) -> None:
-        """Says how far the search is, where something better was found or that is some time ago."""
+    def _report(self, is_news: bool = False) -> None:
+        """Report progress if there is an improvement, or if the last report is some time ago."""
         now = time.perf_counter()
-        if self.progress is None or not (is_news or now - self._told > TELL_SECONDS):
+        if self.progress is None or not (is_news or now - self._last_report > TELL_SECONDS):
             return
-        self._told = now
+        self._last_report = now
         self.progress(SearchProgress(min(1.0, self._fraction()), self.best[0]))
 
     def _begin(self) -> None:
-        starts = first_choices(self.rehearsal)
-        if self._take_all((*self.given, next(starts))) and self._take_all(self._most_promising(list(starts))):
+        starts = first_choices(self.scorer)
+        if self._consider_all((*self.initial_choices, next(starts))) and self._consider_all(
+            self._most_promising(list(starts))
+        ):
             best = [start for _, start in self.elite[:3]]
-            others = [other for start in best for other in homes_of_variables(self.rehearsal, start)]
-            self._take_all(self._most_promising(others))
+            others = [other for start in best for other in homes_of_variables(self.scorer, start)]
+            self._consider_all(self._most_promising(others))
 
-    def _take_all(self, choices: Iterable[Ints]) -> bool:
-        """Takes choices, as long as there is time; whether there still is."""
+    def _consider_all(self, choices: Iterable[Ints]) -> bool:
+        """Evaluate choices while there is time; return whether there still is."""
         for choice in choices:
-            self._take(choice)
+            self._consider(choice)
             if self._is_over():
                 return False
         return True
 
     def _most_promising(self, choices: list[Ints]) -> list[Ints]:
-        """Those whose memory is counted, which takes longest: the best by a rough count, or all without one."""
-        if self.rehearsal.objective != "step_time":
+        """Return the best choices by a rough score without simulated memory; for other objectives, all choices."""
+        if self.scorer.objective != "step_time":
             return choices
-        scores = [self.rehearsal.rough_score(device_of) for device_of in choices]
+        scores = [self.scorer.rough_score(device_of) for device_of in choices]
         order = sorted(range(len(choices)), key=lambda number: (scores[number], number))
         return [choices[number] for number in order[:_PROMISING]]
 
     def _has_numbers(self) -> bool:
-        return self.rehearsal.objective != "memory" and not self._is_perfect()
+        return self.scorer.objective != "memory" and not self._is_perfect()
 
     def _measure(self) -> None:
-        """Sets the count of memory right, which takes longer than a first answer may; choices are judged again."""
+        """Calibrate the memory estimate, which takes too long for the first results, and evaluate the choices again."""
         begin = time.perf_counter()
-        if not self.rehearsal.measure_memory():
+        if not self.scorer.measure_memory():
             return
-        self.budget.leave(time.perf_counter() - begin)  # as long for the last judgement
+        self.budget.leave(time.perf_counter() - begin)  # the final evaluation takes as long
         for cached in ("_made", "_levels"):
             self.__dict__.pop(cached, None)
-        known, self.elite = self.elite, []
-        for _, device_of in known:
+        choices, self.elite = self.elite, []
+        for _, device_of in choices:
             if not self.elite or not self._is_over():
-                self._take(device_of)
+                self._consider(device_of)
 
-    def _learn(self) -> None:
-        """Takes what placers of the literature come to."""
+    def _try_published_placers(self) -> None:
+        """Evaluate the choices of published placers."""
         if self._is_over():
             return
         seconds = None if self.budget.steps is not None else _LEARNING * self.budget.seconds * self.part
-        for split in literature(self._levels[-2:], seconds):
-            choice = self._made.units_of(self.rehearsal, split)
+        for split in published_choices(self._levels[-2:], seconds):
+            choice = self._numbers.units_of(self.scorer, split)
             if self._is_worth_it(choice):
-                self.of_literature.append(choice)
-                self._take(choice)
+                self.published_choices.append(choice)
+                self._consider(choice)
             if self._is_over():
                 return
 
     def _is_worth_it(self, choice: Ints) -> bool:
-        """Whether its memory is counted: not where the step is far longer than the best."""
+        """Whether a choice is worth the slow evaluation: not if its step is far longer than the best."""
         best = self.best[0]
-        if best.missing > 0 or self.rehearsal.objective != "step_time":
+        if best.missing > 0 or self.scorer.objective != "step_time":
             return True
-        return self.rehearsal.rough_score(choice)[1] < _WORTH_IT * best.value
+        return self.scorer.rough_score(choice)[1] < _WORTH_IT * best.value
 
     def _compile(self, is_prepared: bool) -> None:
-        """Has the clock of choices compiled where that is worth it, and soon done."""
-        rehearsal, steps = self.rehearsal, self.budget.steps
+        """Compile the clock if that is worthwhile and fast."""
+        scorer, steps = self.scorer, self.budget.steps
         changes = math.inf if steps is None else steps * IN_A_BURST
-        is_soon = is_prepared or steps is not None or rehearsal.clock.is_compiled_at_once()
-        if is_soon and changes * len(rehearsal.step.part.nodes) > _MANY:
-            rehearsal.clock = rehearsal.clock.compiled()
+        is_soon = is_prepared or steps is not None or scorer.clock.is_compiled_at_once()
+        if is_soon and changes * len(scorer.step.part.nodes) > _MANY:
+            scorer.clock = scorer.clock.compiled()
 
     def _prepare(self) -> None:
-        """Has the loops compiled, for which other processes need some seconds, once; regions are moved meanwhile."""
-        is_wanted = self.rehearsal.objective != "memory" and self.budget.steps is None
-        if not is_wanted or self._is_over() or self._is_perfect():
+        """Compile the search in other processes, which takes several seconds, once; regions are moved meanwhile."""
+        is_useful = self.scorer.objective != "memory" and self.budget.steps is None
+        if not is_useful or self._is_over() or self._is_perfect():
             return
-        freedom, of_group = self.rehearsal.freedom, self.rehearsal.units.of_group
-        choices = np.ones(len(self.rehearsal.units.names), dtype=np.int64)
-        np.maximum.at(choices, of_group[of_group >= 0], freedom.allowed[of_group >= 0].sum(axis=1))
+        candidates, of_group = self.scorer.candidates, self.scorer.units.of_group
+        choices = np.ones(len(self.scorer.units.names), dtype=np.int64)
+        np.maximum.at(choices, of_group[of_group >= 0], candidates.allowed[of_group >= 0].sum(axis=1))
         count = split_count(choices)
-        if is_compiled("step_time", count, len(self.rehearsal.step.part.nodes), None):
-            # What is found until then is extra; the budget begins when the loops are there.
+        if is_compiled("step_time", count, len(self.scorer.step.part.nodes), None):
+            # The time until then does not count against the budget.
             self.budget.begin += prepare(
                 "step_time", is_countable(count, None), lambda: self._improve(1.0, False, _MEANWHILE)
             )
             self._compile(is_prepared=True)
 
     @cached_property
-    def _made(self) -> StepProblem:
-        return step_problem(self.rehearsal)
+    def _numbers(self) -> StepProblem:
+        return step_problem(self.scorer)
 
     @cached_property
     def _levels(self) -> list[Problem]:
-        return levels_of(self.rehearsal, self._made)
+        return levels_of(self.scorer, self._numbers)
 
-    def _solve(self, problem: Problem, until: float, only_given: bool) -> None:
-        """Searches the step in numbers, and judges what that finds.
+    def _solve(self, problem: Problem, until: float, only_initial: bool) -> None:
+        """Search the step in numbers, and evaluate the results.
 
         Args:
-            problem: the step with what is held together.
-            until: the part of the budget that is used up then.
-            only_given: whether to begin with nothing but the choices so far.
+            problem: the step with its groups.
+            until: used fraction of the budget at which to stop.
+            only_initial: whether to use only the choices so far as initial splits.
         """
         left = until - self._fraction()
         if left <= 0 or self._is_over() or self._is_perfect():
             return
-        given, fitting = {}, []
+        initial_splits, fitting = {}, []
         for number, (score, device_of) in enumerate(self.elite):
-            split = self._made.nodes_of(self.rehearsal, device_of)
+            split = self._numbers.nodes_of(self.scorer, device_of)
             if is_split_of(problem, split):
-                given[f"choice {number}"] = split.tolist()
+                initial_splits[f"choice {number}"] = split.tolist()
                 if not score.missing:
                     fitting.append(split)
-        self._heard, self._heard_value, self._heard_at = None, math.inf, time.perf_counter()
+        self._interim, self._interim_value, self._interim_time = None, math.inf, time.perf_counter()
         steps = None
         if self.budget.steps is not None:
             steps = max(1, int(_SOLVED / len(self._levels) * self.budget.steps * STEPS))
         seconds = max(0.05, left * self.budget.seconds * self.part)
         try:
-            found = solve(
+            solution = solve(
                 checked(with_room_for(problem, fitting)),
                 "step_time",
                 seconds=seconds,
                 steps=steps,
                 seed=int(self.random.integers(1 << 30)),
-                progress=self._hear,
-                given=given,
-                only_given=only_given,
+                progress=self._use_interim,
+                initial_splits=initial_splits,
+                only_initial=only_initial,
             )
         except (InvalidArgumentError, ResourceExhaustedError):
-            return  # by the rough count of memory nothing fits; regions are moved all the same
-        self.budget.begin += found.waited
-        self.budget.was_stopped |= found.was_stopped
-        if problem is self._levels[-1] and self._bounds_hold():  # coarser levels leave out choices
-            self.bound = found.bound
-        splits = (found.device_of, *found.alternatives[:_ALTERNATIVES])
-        self._take_all(self._made.units_of(self.rehearsal, np.array(split)) for split in splits)
+            return  # nothing fits by the rough memory estimate; moves of regions may still find something
+        self.budget.begin += solution.waited
+        self.budget.was_stopped |= solution.was_stopped
+        # The bound of a coarser level does not hold for all choices.
+        if problem is self._levels[-1] and self._bounds_hold():
+            self.bound = solution.bound
+        splits = (solution.device_of, *solution.alternatives[:_ALTERNATIVES])
+        self._consider_all(self._numbers.units_of(self.scorer, np.array(split)) for split in splits)
 
     def _relabel(self) -> None:
-        """Exchanges identical devices so that the best choices move few nodes; the search goes on from there."""
+        """Exchange identical devices so that the best choices move few nodes, and continue from there."""
         now = time.perf_counter()
         until = math.inf if self.budget.steps is not None else now + _RELABELLED * self.budget.seconds
-        known, self.elite = self.elite, []
-        tried = self.rehearsal.tried
-        for number, (_, device_of) in enumerate(known):
+        choices, self.elite = self.elite, []
+        tried = self.scorer.tried
+        for number, (_, device_of) in enumerate(choices):
             is_near = number < _PROMISING
-            self._take(relabelled(self.rehearsal, device_of, MIDWAY, until) if is_near else device_of)
-        self.rehearsal.tried = (
-            tried  # other labels are no other choices, of which `steps` may count only so many
-        )
+            self._consider(relabelled(self.scorer, device_of, MIDWAY, until) if is_near else device_of)
+        self.scorer.tried = tried  # relabeling must not count against `steps`
 
     def _bounds_hold(self) -> bool:
-        """Whether no choice can be below a bound of the step in numbers.
+        """Whether a lower bound of the step in numbers holds for the step.
 
-        It does not know that iterations of a loop overlap, nor of every CPU.
+        The step in numbers ignores that iterations of a loop overlap, and does not contain every CPU.
         """
-        rehearsal = self.rehearsal
-        is_plain = bool((rehearsal.step.node_runs <= 1).all())
-        knows_all = len(self._made.devices) == len(rehearsal.freedom.placement.device_set)
-        return rehearsal.objective == "step_time" and is_plain and knows_all
+        scorer = self.scorer
+        is_plain = bool((scorer.step.node_runs <= 1).all())
+        knows_all = len(self._numbers.devices) == len(scorer.candidates.placement.device_set)
+        return scorer.objective == "step_time" and is_plain and knows_all
 
-    def _hear(self, told: Progress) -> None:
-        """Takes what the search in numbers has come to, from time to time, and says how far it is."""
+    def _use_interim(self, progress: Progress) -> None:
+        """Evaluate interim results of the search in numbers from time to time, and report progress."""
         now = time.perf_counter()
-        wait = max(_HEARD_EVERY, self._hearing / _HEARD_SHARE)
-        is_due = self.budget.steps is None and now - self._heard_at > wait
-        if is_due and told.device_of is not None and told.objective < self._heard_value:
-            choice = self._made.units_of(self.rehearsal, told.device_of)
-            score = self._take(choice)
-            before = self._heard
-            if before is not None and score < self.rehearsal.score(before):
-                # one of a search is enough among the best
-                self.elite = [one for one in self.elite if not np.array_equal(one[1], before)]
-            self._heard, self._heard_value, self._heard_at = choice, told.objective, time.perf_counter()
-            self._hearing = self._heard_at - now
-        self._tell()
+        wait = max(_HEARD_EVERY, self._interim_seconds / _HEARD_SHARE)
+        is_due = self.budget.steps is None and now - self._interim_time > wait
+        if is_due and progress.device_of is not None and progress.objective < self._interim_value:
+            choice = self._numbers.units_of(self.scorer, progress.device_of)
+            score = self._consider(choice)
+            before = self._interim
+            if before is not None and score < self.scorer.score(before):
+                # One result of the same search among the best is enough.
+                self.elite = [scored for scored in self.elite if not np.array_equal(scored[1], before)]
+            self._interim, self._interim_value, self._interim_time = (
+                choice,
+                progress.objective,
+                time.perf_counter(),
+            )
+            self._interim_seconds = self._interim_time - now
+        self._report()
 
     def _improve(self, until: float, in_bursts: bool, seconds: float = math.inf) -> None:
-        """Moves regions, one at a time or in bursts, within which memory is counted roughly.
+        """Move regions, one at a time or in bursts, within which memory is estimated roughly.
 
         Args:
-            until: the part of the budget that is used up then.
-            in_bursts: whether in bursts.
-            seconds: how long it may take at most.
+            until: used fraction of the budget at which to stop.
+            in_bursts: whether to move in bursts.
+            seconds: maximal duration.
         """
         if not self.regions or self._is_over():
             return
         last = time.perf_counter() + seconds
         score, current = self.best
-        waits, stale, known = self._waits(current), 0, 0
+        waits, stale, repeated = self._waits(current), 0, 0
         while self._fraction() < until and time.perf_counter() < last and not self._is_perfect():
-            known += 1
-            self._tell()
-            if known > _ALL_KNOWN:  # there is nothing left to try
+            repeated += 1
+            self._report()
+            if repeated > _ALL_KNOWN:  # all choices have been tried
                 return
             tried = self._burst(current, waits) if in_bursts else self._changed(current, waits)
             if tried is None:
                 stale += 1
             else:
-                best, before = self.best[0], self.rehearsal.tried
-                new = self._take(tried)
-                if self.rehearsal.tried > before:
-                    known = 0
-                if self._is_taken(new, score):
+                best, before = self.best[0], self.scorer.tried
+                new = self._consider(tried)
+                if self.scorer.tried > before:
+                    repeated = 0
+                if self._is_accepted(new, score):
                     if new < score or stale % 4 == 0:
                         waits = self._waits(tried)
                     current, score = tried, new
@@ -430,10 +435,10 @@ class StepSearch:
                 waits = self._waits(current)
 
     def _burst(self, device_of: Ints, waits: list[tuple[int, int, float]]) -> Ints | None:
-        """The best of many changes, one upon the other, by a rough count of memory; None where none is better."""
-        rehearsal = self.rehearsal
-        current, (missing, value) = device_of, rehearsal.rough_score(device_of)
-        best, found = (missing, value), None
+        """Return the best of many successive changes by the rough score; None if none is better."""
+        scorer = self.scorer
+        current, (missing, value) = device_of, scorer.rough_score(device_of)
+        best, best_choice = (missing, value), None
         heat = HOT * (COLD / HOT) ** min(1.0, self._fraction())
         over = time.perf_counter() + BURST_SECONDS
         count = 0
@@ -442,15 +447,15 @@ class StepSearch:
             tried = self._changed(current, waits)
             if tried is None:
                 continue
-            new = rehearsal.rough_score(tried)
+            new = scorer.rough_score(tried)
             limit = value * (1 - heat * math.log(max(1e-12, self.random.random())))
             if new[0] < missing or (new[0] == missing and new[1] < limit):
                 current, (missing, value) = tried, new
                 if new < best:
-                    best, found = new, tried
-        return found
+                    best, best_choice = new, tried
+        return best_choice
 
-    def _is_taken(self, new: Score, old: Score) -> bool:
+    def _is_accepted(self, new: Score, old: Score) -> bool:
         if new.missing != old.missing:
             return new.missing < old.missing
         done = min(1.0, self._fraction())
@@ -460,33 +465,38 @@ class StepSearch:
     # Changes
 
     def _waits(self, device_of: Ints) -> list[tuple[int, int, float]]:
-        """What a choice waits for: unit, device it might better be on (-1: any other), and seconds.
+        """Return what a choice waits for: unit, a possibly better device (-1: any other), and seconds.
 
-        For memory: what is on the fullest device at its peak, the emptiest device, and bytes.
+        For memory: the units on the fullest device at its peak, the emptiest device, and bytes.
         """
-        if self.rehearsal.objective == "memory":
-            _, nbytes, peaks = self.rehearsal.at_the_peak(device_of)
-            there = np.flatnonzero((nbytes > 0) & self.rehearsal.units.is_free)
+        if self.scorer.objective == "memory":
+            _, nbytes, peaks = self.scorer.at_the_peak(device_of)
+            there = np.flatnonzero((nbytes > 0) & self.scorer.units.is_free)
             emptiest = int(peaks.argmin())
             return [(unit, emptiest, float(nbytes[unit])) for unit in there.tolist()]
-        _, flow, times = self.rehearsal.tried_out(device_of)
-        return _waits_of(self.rehearsal, flow, times)
+        _, flow, times = self.scorer.evaluate(device_of)
+        return _waits_of(self.scorer, flow, times)
 
     def _changed(self, device_of: Ints, waits: list[tuple[int, int, float]]) -> Ints | None:
-        """Another choice, by chance; None where the change changes nothing."""
-        random, units = self.random, self.rehearsal.units
-        count = len(self.rehearsal.freedom.placement.device_set)
-        found = device_of.copy()
+        """Return a random change of a choice; None if it changes nothing."""
+        random, units = self.random, self.scorer.units
+        count = len(self.scorer.candidates.placement.device_set)
+        choice = device_of.copy()
         well = random.random()
         if well < 0.55 and waits:
             weights = np.array([seconds for *_, seconds in waits])
-            unit, wanted, _ = waits[int(random.choice(len(waits), p=weights / weights.sum()))]
+            unit, better_device, _ = waits[int(random.choice(len(waits), p=weights / weights.sum()))]
             around = self._of_unit.get(unit)
             if not around:
                 return None
+            # Prefer small scopes around the node; with probability 0.8 move to the device that it waits for.
             depth = min(int(random.geometric(0.45)) - 1, len(around) - 1)
             members = around[len(around) - 1 - depth].units
-            device = wanted if wanted >= 0 and random.random() < 0.8 else int(random.integers(-1, count))
+            device = (
+                better_device
+                if better_device >= 0 and random.random() < 0.8
+                else int(random.integers(-1, count))
+            )
         else:
             members = self.regions[int(random.integers(len(self.regions)))].units
             device = int(random.integers(-1, count))
@@ -498,46 +508,46 @@ class StepSearch:
             chosen = chosen[~units.has_variable[chosen]]
         elif kind < 0.4:
             other = int(device_of[chosen[random.integers(len(chosen))]])
-            mine, theirs = found[chosen] == other, found[chosen] == device
-            found[chosen[mine]], found[chosen[theirs]] = device, other
-            return None if np.array_equal(found, device_of) else found
-        found[chosen] = device
-        return None if np.array_equal(found, device_of) else found
+            mine, theirs = choice[chosen] == other, choice[chosen] == device
+            choice[chosen[mine]], choice[chosen[theirs]] = device, other
+            return None if np.array_equal(choice, device_of) else choice
+        choice[chosen] = device
+        return None if np.array_equal(choice, device_of) else choice
 
 
 def _parts(levels: int) -> list[float]:
-    """[levels] the parts of the search in numbers that are over after each: most is for the first and the last."""
+    """Return [levels] the used fraction of the search in numbers after each level; the first and last get more time."""
     weights = [_ENDS, *[1.0] * (levels - 2), _ENDS][:levels] if levels > 1 else [1.0]
     return (np.cumsum(weights) / sum(weights)).tolist()
 
 
-def _waits_of(rehearsal: Rehearsal, flow: StepFlow, times: Times) -> list[tuple[int, int, float]]:
-    of, units = rehearsal.unit, rehearsal.units
-    found: list[tuple[int, int, float]] = []
+def _waits_of(scorer: ChoiceScorer, flow: StepFlow, times: Times) -> list[tuple[int, int, float]]:
+    of, units = scorer.unit, scorer.units
+    waits: list[tuple[int, int, float]] = []
     for item, _, begin, end in flow.path(times):
         node = int(flow.item_node[item])
         seconds = max(end - begin, 1e-7)
         if node < len(of):
             unit = int(of[node])
             if units.is_free[unit]:
-                found.append((unit, -1, seconds))
+                waits.append((unit, -1, seconds))
         elif flow.kind[item] == COPY:
             copy = node - flow.first_copy
             source, receiver = flow.copies.source[copy], flow.copies.receiver[copy]
             unit = int(of[source])
             if units.is_free[unit]:
-                found.append((unit, receiver, seconds))
-            reader = _first_reader(rehearsal, flow, copy)
+                waits.append((unit, receiver, seconds))
+            reader = _first_reader(scorer, flow, copy)
             if reader >= 0 and units.is_free[reader]:
-                found.append((reader, flow.copies.sender[copy], seconds))
-    return found
+                waits.append((reader, flow.copies.sender[copy], seconds))
+    return waits
 
 
-def _first_reader(rehearsal: Rehearsal, flow: StepFlow, copy: int) -> int:
-    """A unit that takes what is copied; -1 where only the client does."""
-    graph = rehearsal.step.part.graph
+def _first_reader(scorer: ChoiceScorer, flow: StepFlow, copy: int) -> int:
+    """Return a unit that consumes a copy; -1 if only the client does."""
+    graph = scorer.step.part.graph
     source = flow.copies.source[copy]
     edges = graph.out_order[graph.out_start[source] : graph.out_start[source + 1]]
-    readers = rehearsal.unit[graph.dst[edges]]
-    others = readers[readers != rehearsal.unit[source]]
+    readers = scorer.unit[graph.dst[edges]]
+    others = readers[readers != scorer.unit[source]]
     return int(others[0]) if len(others) else -1

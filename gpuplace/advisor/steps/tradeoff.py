@@ -1,7 +1,7 @@
-"""Time against memory: placements of a step of which none is both quicker and smaller than another.
+"""Trade-off of time and memory: placements of a step, none of which is both faster and smaller than another.
 
-The quickest is searched, then the smallest, and between the two the quickest for each of some limits of memory that
-every device has to keep. What counts in the end is each placement's own estimate.
+The search looks for the fastest placement, then for the smallest, and in between for the fastest within each of several
+memory limits that apply to every device. The final figures are those of each placement's own estimate.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplace.advisor.steps.judge import Case, Judged, judged
-from gpuplace.advisor.steps.labels import FINAL, relabelled
-from gpuplace.advisor.steps.rehearsal import Rehearsal
+from gpuplace.advisor.steps.choice_scores import ChoiceScorer
+from gpuplace.advisor.steps.device_labels import FINAL, relabelled
+from gpuplace.advisor.steps.placed_choice import Case, PlacedChoice, place_choice
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
 from gpuplace.cost.memory.step_memory import fullest
 from gpuplace.cost.sentences import seconds_text, size_text
@@ -27,78 +27,78 @@ from gpuplace.typing import DataFrame
 
 Ints = NDArray[np.int64]
 _SAME = 1e-3
-"""Parts below which two times, or two sizes, are the same."""
+"""Relative difference below which times or sizes count as equal."""
 _JUDGED = 2
-"""So many of the best choices of a search are placed and estimated."""
+"""Number of the best choices of a search that are placed and estimated."""
 
 
 class TradeoffPoint(NamedTuple):
-    """A placement."""
+    """A placement of a trade-off."""
 
     name: str
-    """What it is: the program as it is, the advice, or the memory that it was searched for."""
+    """Description: the program as it is, the recommendation, or the memory limit of its search."""
     step_time: float
-    """Seconds of a step."""
+    """Seconds per step."""
     peak_memory: float | None
-    """Bytes at the peak of the fullest device; None where that is not known."""
+    """Peak bytes of the fullest device; None if unknown."""
     fits: bool | None
-    """Whether all GPUs have room for it; None where that is not known."""
+    """Whether the step fits on all GPUs; None if unknown."""
     is_best: bool
-    """Whether no other is both quicker and smaller."""
+    """Whether no other placement is both faster and smaller."""
     advice: Any
-    """It as an `Advice`, with its moves and as a program."""
+    """The placement as an `Advice`, with its moves and as a program."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tradeoff:
-    """Placements of a step, the smallest first; `Advice.tradeoff` makes it."""
+    """Placements of a step, the smallest first, as `Advice.tradeoff` returns them."""
 
     points: tuple[TradeoffPoint, ...]
-    """All that was found, also what others are better than."""
+    """All placements, including those that are not on the trade-off curve."""
     limit: float
-    """Bytes that TensorFlow may take of the smallest GPU; infinite without one."""
+    """Bytes that TensorFlow may use of the smallest GPU; infinite without GPUs."""
 
     @property
     def best(self) -> tuple[TradeoffPoint, ...]:
-        """Those of which none is both quicker and smaller than another, the smallest first."""
+        """Placements on the trade-off curve, the smallest first."""
         return tuple(point for point in self.points if point.is_best)
 
     def rows(self) -> list[TradeoffPoint]:
-        """The points as records."""
+        """Return the points as records."""
         return list(self.points)
 
     def frame(self) -> DataFrame:
-        """The points as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.advice_frames` for the columns."""
+        """Return the points as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.advice_frames` for the columns."""
         tradeoff_frame = above("gpuplace.jupyter.frames.advice_frames", "tradeoff_frame")
 
         return tradeoff_frame(self)
 
     def svg(self, theme: str = "light", width: int = 720) -> str:
-        """The picture: time to the right, memory upwards, a line through the `best`.
+        """Return the chart: memory over time, with a line through `best`.
 
         Args:
             theme: ``"light"`` or ``"dark"``.
             width: in pixels.
 
         Raises:
-            ValueError: an unknown theme.
+            ValueError: The theme is unknown.
         """
         tradeoff_svg = above("gpuplace.views.timelines.tradeoff_plot", "tradeoff_svg")
 
         return tradeoff_svg(self, theme, width)
 
     def explain(self) -> str:
-        """The points in sentences."""
+        """Return the points as sentences."""
         return "\n".join([self.text, *(self._line(point) for point in self.points)])
 
     def _line(self, point: TradeoffPoint) -> str:
         more = "" if point.is_best else "; another is as quick and smaller, or quicker and as small"
-        more += {True: "", False: "; it does not fit", None: "; it is not known whether it fits"}[point.fits]
+        more += {True: "", False: "; it does not fit", None: "; whether it fits is not known"}[point.fits]
         return f"{point.name}: {_costs(point)}{more}."
 
     @property
     def text(self) -> str:
-        """The answer in a line."""
+        """Summary in one line."""
         best = self.best
         first, last = best[0], best[-1]
         if len(best) == 1:
@@ -117,85 +117,87 @@ class Tradeoff:
 
 
 def _costs(point: TradeoffPoint) -> str:
-    size = "memory that is not known" if point.peak_memory is None else size_text(point.peak_memory)
+    size = "unknown memory" if point.peak_memory is None else size_text(point.peak_memory)
     return f"{seconds_text(point.step_time)} with {size}"
 
 
-class Found(NamedTuple):
-    """A choice with what it was searched for."""
+class NamedChoice(NamedTuple):
+    """A placed choice with a description."""
 
     name: str
-    judged: Judged
+    placed: PlacedChoice
 
 
-def found_choices(
-    case: Case, known: Sequence[Found], count: int, seconds: float, seed: int, steps: int | None
-) -> list[Found]:
-    """Choices between the quickest and the smallest, the known ones among them.
+def tradeoff_choices(
+    case: Case, known: Sequence[NamedChoice], count: int, seconds: float, seed: int, steps: int | None
+) -> list[NamedChoice]:
+    """Search choices between the fastest and the smallest, and return them with the known ones.
 
     Args:
         case: the step.
-        known: choices that are there already.
-        count: how many limits of memory are searched between the two ends.
-        seconds: for all searches together.
-        seed: of their chances.
-        steps: choices to try for each search, in place of a time.
+        known: choices that exist already.
+        count: number of memory limits to search between the two ends.
+        seconds: duration of all searches together.
+        seed: seed of the random numbers.
+        steps: number of choices to try per search, instead of a duration.
     """
-    found = list(known)
-    if not case.rehearsal.units.is_free.any():
-        return found
+    choices = list(known)
+    if not case.scorer.units.is_free.any():
+        return choices
 
     budgets: list[Budget] = []
 
     def search(name: str, objective: str, room: float | None) -> None:
         if any(budget.was_stopped for budget in budgets):  # Ctrl-C ends them all
             return
-        rehearsal = _limited(case.rehearsal, objective, room)
-        given = [one.judged.device_of for one in found]
+        scorer = _limited(case.scorer, objective, room)
+        initial = [choice.placed.device_of for choice in choices]
         budget = Budget(seconds / (count + 2), steps)
         budgets.append(budget)
-        for _, device_of in StepSearch(rehearsal, budget, seed=seed, given=given).run()[:_JUDGED]:
+        for _, device_of in StepSearch(scorer, budget, seed=seed, initial_choices=initial).run()[:_JUDGED]:
             try:
-                found.append(Found(name, judged(case, relabelled(rehearsal, device_of, FINAL, math.inf))))
+                choices.append(
+                    NamedChoice(name, place_choice(case, relabelled(scorer, device_of, FINAL, math.inf)))
+                )
             except OpError:  # a placement that lowering makes impossible
                 continue
 
-    search("the quickest", "step_time", None)
+    search("the fastest", "step_time", None)
     search("the smallest", "memory", None)
-    sizes = [peak_of(one.judged) for one in found]
-    quickest = min(found, key=lambda one: one.judged.estimate.step_time)
-    low, high = min(size for size in (*sizes, math.inf) if size is not None), peak_of(quickest.judged)
+    sizes = [peak_of(choice.placed) for choice in choices]
+    quickest = min(choices, key=lambda choice: choice.placed.estimate.step_time)
+    low, high = min(size for size in (*sizes, math.inf) if size is not None), peak_of(quickest.placed)
     if high is not None and high > low * (1 + _SAME):
         for room in np.linspace(high, low, count + 2)[1:-1].tolist():
             search(f"at most {size_text(room)}", "step_time", room)
-    return found
+    return choices
 
 
-def peak_of(one: Judged) -> float | None:
-    """Bytes at the peak of the fullest device; None where that is not known."""
-    return fullest(one.estimate.peak_memory)
+def peak_of(choice: PlacedChoice) -> float | None:
+    """Return the peak bytes of the fullest device; None if unknown."""
+    return fullest(choice.estimate.peak_memory)
 
 
-def _limited(rehearsal: Rehearsal, objective: str, room: float | None) -> Rehearsal:
-    """The same step, with another objective, where every device has to keep a limit."""
-    made = copy.copy(rehearsal)
-    made.objective, made.tried, made.room = objective, 0, dict(rehearsal.room)
-    made.forget()
+def _limited(scorer: ChoiceScorer, objective: str, room: float | None) -> ChoiceScorer:
+    """Return a scorer of the same step with another objective and a memory limit for every device."""
+    limited = copy.copy(scorer)
+    limited.objective, limited.tried, limited.room = objective, 0, dict(scorer.room)
+    limited.forget()
     if room is not None:
-        for device in range(len(rehearsal.freedom.placement.device_set)):
-            made.room[device] = min(room, made.room.get(device, room))
-    return made
+        for device in range(len(scorer.candidates.placement.device_set)):
+            limited.room[device] = min(room, limited.room.get(device, room))
+    return limited
 
 
 def best_of(times: Sequence[float], sizes: Sequence[float]) -> list[bool]:
-    """Which of some points no other is better than, in both; of equal ones the first.
+    """Return which points are on the trade-off curve; of equal points only the first.
 
     >>> best_of([3.0, 2.0, 1.0, 2.5], [1.0, 2.0, 3.0, 2.5])
     [True, True, True, False]
     """
-    found = [False] * len(times)
+    is_best = [False] * len(times)
     least = np.inf
     for place in sorted(range(len(times)), key=lambda place: (sizes[place], times[place], place)):
         if times[place] < least * (1 - _SAME):
-            found[place], least = True, times[place]
-    return found
+            is_best[place], least = True, times[place]
+    return is_best

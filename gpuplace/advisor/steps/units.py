@@ -1,12 +1,12 @@
-"""What moves together: units of a step, and the regions that name scopes make of them.
+"""Units of a step, which move together, and the regions that name scopes form of them.
 
-A unit is an op of the program with what TensorFlow binds to it and the constants that only it reads, or a kernel of
-what `gradients` made for an op. Units lie in the tree of name scopes, gradients with their ops; a region is all that is
+A unit is an op of the program with everything that TensorFlow binds to it and the constants that only it reads, or a
+kernel of the op's gradient. Units are in the tree of name scopes, gradients with their ops; a region is everything
 below one scope, or an op with its gradients::
 
     tower_0/                        a region of four units
       fc/MatMul                     a region of three: the product, and the two of gradients/tower_0/fc/MatMul_grad
-      fc/w                          a unit: the variable, its assignment, its reader, its update and its slots
+      fc/w                          a unit: the variable, its assignment, its read, its update and its slots
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplace.advisor.steps.freedom import Freedom
+from gpuplace.advisor.steps.candidates import Candidates
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 _GRADIENTS = re.compile(r"gradients(_\d+)?")
 _GRADIENT = "_grad"
 _FINER = 1.25
-"""By how many times more regions a level has at least than the one before."""
+"""Minimal ratio of the number of groups of a level to that of the previous level."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Region:
     """The units below a scope."""
 
     scope: str
-    """The scope, without a slash at its end; the name of an op where it is one unit; ``""`` for all."""
+    """The scope, without a trailing slash; the name of an op for a single unit; ``""`` for all."""
     units: tuple[int, ...]
     """Their numbers."""
 
@@ -46,20 +46,20 @@ class Units:
     """The units of a step."""
 
     names: tuple[str, ...]
-    """[units] name of the op, or of the kernel of a gradient, that each is of."""
+    """[units] name of the op, or of the gradient kernel."""
     ops: tuple[str, ...]
-    """[units] name of the op that each is of, its own or that of which it computes a gradient."""
+    """[units] name of the op, or of the op whose gradient it computes."""
     of_group: Ints
-    """[groups] number of the unit; -1 for what does not run in the step."""
+    """[groups] unit; -1 if the step does not run the group."""
     is_free: NDArray[np.bool_]
-    """[units] whether any of its groups may be elsewhere."""
+    """[units] whether any of its groups can move."""
     has_variable: NDArray[np.bool_]
-    """[units] whether it keeps a variable."""
+    """[units] whether it contains a variable."""
     regions: tuple[Region, ...]
-    """The regions with free units, single units included, the largest first; no two are of the same units."""
+    """Regions with movable units, single units included, the largest first; no two have the same units."""
 
     def levels(self) -> list[Ints]:
-        """[units] numbers of what moves together, in coarser and finer ways: by scope, by deeper scopes, by op, alone.
+        """Return [units] group numbers from coarse to fine: by scope, by deeper scopes, by op, by unit.
 
         >>> ops = ("a/b/x", "a/b/y", "a/b/y", "a/z")
         >>> units = Units(("a/b/x", "a/b/y", "g/a/b/y_grad/m", "a/z"), ops, *[np.ones(4, dtype=bool)] * 3, ())
@@ -67,21 +67,21 @@ class Units:
         [[0, 0, 0, 1], [0, 1, 1, 2], [0, 1, 2, 3]]
         """
         paths = [op.split("/") for op in self.ops]
-        found: list[Ints] = []
+        levels: list[Ints] = []
         depth, most = 1, max(map(len, paths), default=0)
         while depth <= most + 1:
             keys = ["/".join(path[:depth]) for path in paths] if depth <= most else list(self.names)
             number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-            if len(number) > 1 and (not found or len(number) > _FINER * (found[-1].max() + 1)):
-                found.append(np.array([number[key] for key in keys], dtype=np.int64))
-            elif found and depth == most + 1:
-                found[-1] = np.array([number[key] for key in keys], dtype=np.int64)
+            if len(number) > 1 and (not levels or len(number) > _FINER * (levels[-1].max() + 1)):
+                levels.append(np.array([number[key] for key in keys], dtype=np.int64))
+            elif levels and depth == most + 1:
+                levels[-1] = np.array([number[key] for key in keys], dtype=np.int64)
             depth += 1
-        return found or [np.zeros(len(paths), dtype=np.int64)]
+        return levels or [np.zeros(len(paths), dtype=np.int64)]
 
 
 def forward_name(name: str) -> str:
-    """The op of the program that a node belongs to; ``""`` for what is only of the gradients.
+    """Return the op of the program that a node belongs to; ``""`` if it only belongs to the gradients.
 
     >>> forward_name("tower_1/gradients/tower_1/fc/MatMul_grad/tuple/group_deps")
     'tower_1/fc/MatMul'
@@ -98,16 +98,16 @@ def forward_name(name: str) -> str:
     return name
 
 
-def units_of(freedom: Freedom, step: StepEstimate) -> Units:
-    """The units of a step.
+def units_of(candidates: Candidates, step: StepEstimate) -> Units:
+    """Return the units of a step.
 
     Args:
-        freedom: what may be chosen.
-        step: an estimate of it.
+        candidates: candidate devices of the graph.
+        step: an estimate of the step.
     """
     part = step.part
-    group = freedom.group[part.nodes]
-    count = len(freedom.default)
+    group = candidates.group[part.nodes]
+    count = len(candidates.default)
     op_types, signature = part.graph.op_types, part.graph.signature.tolist()
     weights = step.node_seconds.tolist()
     key: list[str | None] = [None] * count
@@ -135,14 +135,14 @@ def units_of(freedom: Freedom, step: StepEstimate) -> Units:
     runs = of_group >= 0
     is_free = np.zeros(len(names), dtype=bool)
     has_variable = np.zeros(len(names), dtype=bool)
-    is_free[of_group[runs & freedom.is_free]] = True
+    is_free[of_group[runs & candidates.is_free]] = True
     has_variable[of_group[runs & np.array(keeps, dtype=bool)]] = True
     of = tuple(ops.values())
     return Units(tuple(names), of, of_group, is_free, has_variable, _regions(tuple(names), of, is_free))
 
 
 def _join_neighbours(key: list[str | None], group: Ints, graph: PlacementGraph, keeps: list[bool]) -> None:
-    """What only one unit takes joins it: constants, sums of gradients for the variable's update, and the like."""
+    """Merge groups into the unit of their only consumer: constants, gradient sums for a variable's update, ..."""
     src, dst = graph.src.tolist(), graph.dst.tolist()
     is_data = (graph.src_output != CONTROL).tolist()
     of = group.tolist()
@@ -180,18 +180,18 @@ def _regions(names: tuple[str, ...], ops: tuple[str, ...], is_free: NDArray[np.b
         parts = op.split("/")
         for depth in range(len(parts) + 1):
             below.setdefault("/".join(parts[:depth]), []).append(unit)
-    found: dict[tuple[int, ...], str] = {}
+    scope_of_units: dict[tuple[int, ...], str] = {}
     for scope, units in sorted(below.items()):
-        found.setdefault(tuple(units), scope)
+        scope_of_units.setdefault(tuple(units), scope)
     for unit in np.flatnonzero(is_free).tolist():
-        found.setdefault((unit,), names[unit])
-    regions = [Region(scope, units) for units, scope in found.items()]
+        scope_of_units.setdefault((unit,), names[unit])
+    regions = [Region(scope, units) for units, scope in scope_of_units.items()]
     regions.sort(key=lambda region: (-len(region.units), region.scope))
     return tuple(regions)
 
 
 def gradient_scope(name: str) -> str:
-    """The scope that `gradients` made for an op; ``""`` for nodes of no such scope.
+    """Return the scope that `gradients` created for an op; ``""`` if the node is in no such scope.
 
     >>> gradient_scope("gradients/fc/MatMul_grad/tuple/group_deps"), gradient_scope("gradients/AddN_3")
     ('gradients/fc/MatMul_grad', '')
@@ -206,15 +206,16 @@ def gradient_scope(name: str) -> str:
 def gradient_units(
     graph: PlacementGraph, group: Ints, seconds: Sequence[float], keeps: list[bool]
 ) -> dict[int, str]:
-    """Group -> the kernel that it is of, by name, for groups of gradients' scopes; the rest is of its op.
+    """Return the kernel of each group in a gradient scope, by name; the other groups belong to their op.
 
-    A kernel that takes what only one other of its scope makes, as the sum after a product, goes with that.
+    A kernel whose only input from its scope comes from one other kernel, such as a sum after a product, joins that
+    kernel.
 
     Args:
-        graph: the nodes of the step.
-        group: [nodes].
-        seconds: [nodes].
-        keeps: [groups] whether a variable is in it.
+        graph: nodes of the step.
+        group: [nodes] group.
+        seconds: [nodes] seconds.
+        keeps: [groups] whether it contains a variable.
     """
     of = group.tolist()
     scope: dict[int, str] = {}
@@ -229,23 +230,27 @@ def gradient_units(
     gives: dict[int, list[int]] = {}
     carries = (graph.src_output != CONTROL).tolist()
     for source, reader, is_data in zip(graph.src.tolist(), graph.dst.tolist(), carries, strict=True):
-        one, other = of[source], of[reader]
-        if one != other and scope.get(one) and scope.get(one) == scope.get(other):
+        source_group, target_group = of[source], of[reader]
+        if (
+            source_group != target_group
+            and scope.get(source_group)
+            and scope.get(source_group) == scope.get(target_group)
+        ):
             if is_data:
-                takes.setdefault(other, set()).add(one)
-            gives.setdefault(one, []).append(other)
-    found: dict[int, str] = {}
+                takes.setdefault(target_group, set()).add(source_group)
+            gives.setdefault(source_group, []).append(target_group)
+    kernel_of: dict[int, str] = {}
     order = list(dict.fromkeys(of[node] for node in graph.order.tolist()))
     for own in order:
         if not scope.get(own):
             continue
-        before = {found[other] for other in takes.get(own, ()) if other in found}
+        before = {kernel_of[target_group] for target_group in takes.get(own, ()) if target_group in kernel_of}
         if len(before) == 1:
-            found[own] = before.pop()
+            kernel_of[own] = before.pop()
         elif seconds[heaviest[own]] > 0:
-            found[own] = graph.names[heaviest[own]]
+            kernel_of[own] = graph.names[heaviest[own]]
     for own in reversed(order):
-        after = [found[other] for other in gives.get(own, ()) if other in found]
-        if scope.get(own) and own not in found and after:
-            found[own] = after[0]
-    return found
+        after = [kernel_of[target_group] for target_group in gives.get(own, ()) if target_group in kernel_of]
+        if scope.get(own) and own not in kernel_of and after:
+            kernel_of[own] = after[0]
+    return kernel_of

@@ -1,1 +1,1 @@
-"""Measuring how long the steps of this machine take, for a cost model of it."""
+"""Measurement of this machine's step times, to fit a cost model."""

@@ -1,14 +1,14 @@
-"""Measures this machine, so that its times can be predicted: ``gpuplace calibrate``.
+"""``gpuplace calibrate``: measure this machine, so that its times can be predicted.
 
-Small steps of several kinds run here, each twice over: traced, which times every kernel by itself, and untraced, as
-steps usually run. Lines of the CPU come from the traced kernels, which correct them, type of op by type of op. What the
-untraced steps take as a whole then scales starts and the rest apart, and finds the executor's share, until the same
-steps, predicted, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
-computes several nodes at a time where it can, while one of gpuplace is a line of calls. Then the kernels of each step
-are corrected by it, and all is fitted once more. Of several rounds those count that nothing disturbed (``counted_of``).
+Small steps of several kinds run here in two ways: traced, which times every kernel by itself, and untraced, as steps
+usually run. CPU lines are fitted to the traced kernels, which also correct them op type by op type. The total times of
+the untraced steps then determine how to scale starts and work, and the executor's share, such that the predictions of
+the same steps match: tracing delays every kernel, and an untraced TensorFlow step computes several nodes at once where
+it can, while a gpuplace step is a sequence of calls. Finally, the kernels of each step are corrected by its remaining
+error, and everything is fitted once more. Only undisturbed rounds count (``counted_of``).
 
-GPUs, where CuPy runs on them, are timed by the same op many times in one step, less once: kernels on a GPU's stream
-cannot be timed from the host one by one.
+GPUs on which CuPy runs are timed by a step with many copies of one op, minus a step with one: the host cannot time
+single kernels on a GPU's stream.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ from gpuplace.runtime.session.session import Session
 
 _COPIES = 24
 _FURTHEST = 2.0
-"""What a whole step changes its kernels by, or one over it, at most."""
+"""Largest factor by which the error of a whole step changes its kernels, in either direction."""
 _FIRST_MOVE, _LAST_MOVE = 1.0, 0.02
 _LEAST = 1e-9
 _ROUND = 0.1
-"""Errors below this count little, and large ones in proportion."""
+"""Errors below this count little, larger ones in proportion."""
 _TRACING, _EXECUTOR, _WAKE_UP, _QUEUE = 1e-7, 3e-7, 5e-5, 2e-6
-"""What is tried first: seconds that tracing adds to a kernel, of the executor for a node, of a thread of the pool that
-wakes up or fetches a node."""
+"""Initial values: seconds that tracing adds to a kernel, that the executor takes for a node, and that a pool thread
+takes to wake up and to fetch a node."""
 _CALL = np.array([1.0, 0.5, 0.1])
-"""The same of a call, of what it takes longer that feeds, and of a fed tensor, as parts of half the shortest step."""
+"""Initial values for a call, its extra time if it feeds, and a fed tensor, as fractions of half the shortest step."""
 _NUMBERS = (
     *("starts", "work", "less", "executor_seconds", "idle_seconds", "wake_up_seconds", "queue_seconds"),
     *("call_seconds", "feeding_seconds", "feed_seconds"),
 )
-"""What is found, as ``CostModel.corrected`` names it."""
+"""Parameters of the fit, as ``CostModel.corrected`` names them."""
 _PULLS = np.array([0.02, 0.1, 0.005, 0.005, 0.005, 0.03, 0.01, *[0.005] * 3])
-"""How dear it is to leave what traced kernels show."""
+"""Penalty for moving each parameter away from what traced kernels show."""
 
 
 class _Measured(NamedTuple):
     step: StepEstimate
-    """What is predicted of it."""
+    """Its estimate."""
     seconds: float
-    """What it took, untraced."""
+    """Measured seconds without tracing."""
     kernels: Sequence[Sample] = ()
-    """What its kernels took when it was traced, if they are worth fitting to."""
+    """Measured kernels of the traced step, if they are used for the fit."""
 
 
 def calibrate(
@@ -79,19 +79,19 @@ def calibrate(
     probes: Sequence[Probe] | None = None,
     tensorflow: str | None = None,
 ) -> CostModel:
-    """Returns a model of this machine, from kernels that are measured here; takes three to six minutes.
+    """Measure kernels on this machine and return a cost model; takes three to six minutes.
 
     Args:
-        log: called with what is being measured.
-        machine: the machine; None: the one that is really there. Its GPUs are measured if they are real, and sessions
-            use them, which they do not where ``use_machine`` or GPUPLACE_MACHINE names another machine.
-        clock: tells seconds.
-        probes: what is run; None: ``PROBES``.
-        tensorflow: Python interpreter that has TensorFlow, 1.15 or later, whose kernels on the CPU are measured then,
-            for estimates with the release that it is; None: gpuplace's own.
+        log: callback for progress messages.
+        machine: the machine; None for the local one. GPUs are measured if they are real and sessions use them, which
+            they do not if ``use_machine`` or GPUPLACE_MACHINE selects another machine.
+        clock: clock in seconds.
+        probes: steps to run; None for ``PROBES``.
+        tensorflow: Python interpreter with TensorFlow 1.15 or later, to measure its CPU kernels for estimates with
+            that release; None to measure gpuplace's own kernels.
 
     Raises:
-        InvalidArgumentError: the interpreter is none, or has no TensorFlow.
+        InvalidArgumentError: The interpreter cannot be run, or has no TensorFlow.
     """
     device = Machine.local() if machine is None else machine
     base = CostModel.uncalibrated()
@@ -102,14 +102,14 @@ def calibrate(
             log(f"CPU: {len(built)} kinds of steps, round {number + 1} of {runner.rounds}")
             for probe in built:
                 runs[probe.name].append(runner.run(probe))
-    counted = counted_of(tensorflow)
+    reduce = counted_of(tensorflow)
     measured = []
     config = ConfigProto(inter_op_parallelism_threads=os.cpu_count() or 1)  # that of a session here
     for probe in built:
         feeds = {name: value.shape for name, value in probe.feeds.items()}
         step = estimate(probe.graph, probe.fetches, feeds, "1 CPU", config, runner.release, base)
-        kernels = _kernels(step, runs[probe.name], counted) if probe.has_kernels else []
-        measured.append(_Measured(step, counted([found.seconds for found in runs[probe.name]]), kernels))
+        kernels = _kernels(step, runs[probe.name], reduce) if probe.has_kernels else []
+        measured.append(_Measured(step, reduce([run.seconds for run in runs[probe.name]]), kernels))
     on_gpus: list[Sample] = []
     if tensorflow is None and device.is_local and current_machine().is_local:
         for index, gpu in enumerate(dict.fromkeys(gpu.model for gpu in device.gpus)):
@@ -122,33 +122,33 @@ def calibrate(
 def _fitted(
     base: CostModel, measured: Sequence[_Measured], on_gpus: Sequence[Sample], tensorflow: str | None
 ) -> CostModel:
-    """The model by all that was measured: kernels, then whole steps, then kernels as their steps say that they are.
+    """Fit the model in three stages: kernels, whole steps, and kernels corrected by the errors of their steps.
 
-    Tracing does not change all kernels alike: some it takes out of the caches, and some are quicker in a row than each
-    of them is found to be. What is left between a step and what is predicted of it is shared out among its kernels.
+    Tracing does not affect all kernels alike: it evicts the data of some from the caches, and some are faster in a
+    sequence than by themselves. The remaining error of a step is distributed over its kernels.
     """
-    count = len(on_gpus) + sum(len(found.kernels) for found in measured)
-    whose = "" if tensorflow is None else "TensorFlow's "
-    source = f"{count} {whose}kernels measured on this machine"
+    count = len(on_gpus) + sum(len(probe.kernels) for probe in measured)
+    owner = "" if tensorflow is None else "TensorFlow's "
+    source = f"{count} {owner}kernels measured on this machine"
 
-    def by(factors: Sequence[float]) -> CostModel:
+    def fit(factors: Sequence[float]) -> CostModel:
         samples = [
             sample._replace(seconds=factor * sample.seconds)
-            for found, factor in zip(measured, factors, strict=True)
-            for sample in found.kernels
+            for probe, factor in zip(measured, factors, strict=True)
+            for sample in probe.kernels
         ]
-        model = CostModel.of_samples([*samples, *on_gpus], base, source, coldly=tensorflow is None)
+        model = CostModel.of_samples([*samples, *on_gpus], base, source, caches_were_cold=tensorflow is None)
         return _corrected(model, measured, in_a_line=tensorflow is None)
 
-    model = by([1.0] * len(measured))
-    off = [
-        found.seconds / step_time_by(found.step)(model) if found.seconds > 0 else 1.0 for found in measured
+    model = fit([1.0] * len(measured))
+    errors = [
+        probe.seconds / step_time_by(probe.step)(model) if probe.seconds > 0 else 1.0 for probe in measured
     ]
-    return by([min(max(one, 1 / _FURTHEST), _FURTHEST) for one in off])
+    return fit([min(max(error, 1 / _FURTHEST), _FURTHEST) for error in errors])
 
 
 def quick(seconds: Sequence[float]) -> float:
-    """The mean of the quickest third of the times of rounds, without the quickest twelfth.
+    """Return the mean of the fastest third of some times, without the fastest twelfth.
 
     >>> quick([1.0, 1.2, 1.2, 1.5, 1.6, 1.7, 1.7, 1.8, 1.9, 2.0, 2.5, 9.0])
     1.3
@@ -158,91 +158,91 @@ def quick(seconds: Sequence[float]) -> float:
 
 
 def counted_of(tensorflow: str | None) -> Callable[[Sequence[float]], float]:
-    """What counts of the times of rounds.
+    """Return the reduction of the times of several rounds.
 
-    All that disturbs a step makes it longer, by up to a half for minutes on a machine that others use: what is quick is
-    what a machine takes that does nothing else, and the same an hour later. One thread computes gpuplace's own steps,
-    one node after the other: the least counts. The threads of TensorFlow wait for each other, and a round in which they
-    hardly do is luck: the quickest twelfth does not count.
+    Disturbances only make a step longer, by up to a half for minutes on a shared machine. Short times are therefore
+    those of an idle machine, and reproducible. gpuplace's own steps run in one thread, so their minimum counts.
+    TensorFlow's threads wait for each other, and a round in which they hardly do is luck, so its fastest twelfth does
+    not count.
 
     Args:
-        tensorflow: as of ``calibrate``.
+        tensorflow: as in ``calibrate``.
     """
     return min if tensorflow is None else quick
 
 
 def _kernels(
-    step: StepEstimate, runs: Sequence[ProbeRun], counted: Callable[[Sequence[float]], float]
+    step: StepEstimate, runs: Sequence[ProbeRun], reduce: Callable[[Sequence[float]], float]
 ) -> list[Sample]:
-    """What the kernels of traced steps took."""
+    """Return the kernel times of traced steps."""
     graph = step.part.graph
     works = {graph.names[node]: (graph.op_type(node), work) for node, work in enumerate(step.works)}
-    fused = {  # traces name the last of several nodes that one kernel computes; of a normalisation, the first
+    fused = {  # traces name the last node of a fused kernel; for a normalization, the first
         graph.names[named]: (FUSED_OPS[graph.op_type(first)], step.works[first])
         for node, first in enumerate(step.flow.computed_by.tolist())
         if first >= 0
         for named in (first, node)
     }
-    traces = [found.trace for found in runs]
-    alone = [found.alone for found in runs if found.alone is not None]
-    return [sample for one in (works, fused) for sample in samples_of(traces, one, {}, counted, alone)]
+    traces = [run.trace for run in runs]
+    alone = [run.alone for run in runs if run.alone is not None]
+    return [sample for nodes in (works, fused) for sample in samples_of(traces, nodes, {}, reduce, alone)]
 
 
 def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool) -> CostModel:
-    """The model without what tracing adds to the starts of kernels, and with the host's part, by whole steps.
+    """Return the model without tracing overhead, and with host times, fitted to whole steps.
 
-    The whole steps are predicted for each choice of ten numbers. Moves along each number, which become smaller, find
-    the choice with the least relative error that is not far from the model.
+    The whole steps are predicted for each choice of ten parameters. A pattern search finds the choice with the smallest
+    relative error that is not far from the model.
     """
-    known = [found for found in measured if found.seconds > 0]
-    if not known:
+    timed = [probe for probe in measured if probe.seconds > 0]
+    if not timed:
         return model
-    steps = [(step_time_by(found.step), found.seconds) for found in known]
-    least = max(min(found.seconds for found in known) / 2, _LEAST)
+    steps = [(step_time_by(probe.step), probe.seconds) for probe in timed]
+    least = max(min(probe.seconds for probe in timed) / 2, _LEAST)
     call = least * _CALL
     first = np.array([1.0, 1.0, _TRACING, _EXECUTOR, _EXECUTOR, _WAKE_UP, _QUEUE, *call])
 
-    def of(logs: np.ndarray) -> CostModel:
+    def model_of(logs: np.ndarray) -> CostModel:
         numbers = dict(zip(_NUMBERS, (first * np.exp(logs)).tolist(), strict=True))
         return model.corrected(**numbers, in_a_line=in_a_line)
 
-    def off(logs: np.ndarray) -> float:
-        tried = of(logs)
-        errors = np.array([np.log(predicted(tried) / seconds) for predicted, seconds in steps])
+    def penalized_error(logs: np.ndarray) -> float:
+        candidate = model_of(logs)
+        errors = np.array([np.log(predicted(candidate) / seconds) for predicted, seconds in steps])
         return float(np.mean(np.sqrt(errors**2 + _ROUND**2)) + np.abs(logs) @ _PULLS)
 
-    return of(_descended(off, len(first)))
+    return model_of(_minimize(penalized_error, len(first)))
 
 
-def _descended(off: Callable[[np.ndarray], float], count: int) -> np.ndarray:
-    """Where moves come to, from zeros, that lessen it: along one of so many numbers, then along all that helped.
+def _minimize(objective: Callable[[np.ndarray], float], count: int) -> np.ndarray:
+    """Minimize a function of some parameters by pattern search, starting from zeros.
 
     Source: Hooke and Jeeves, "Direct search" solution of numerical and statistical problems, Journal of the ACM 8
     (1961): exploratory moves and pattern moves.
     """
     best, move = np.zeros(count), _FIRST_MOVE
-    least = off(best)
+    least = objective(best)
     while move > _LAST_MOVE:
         before, begin = least, best
         for direction in np.concatenate((np.eye(count), -np.eye(count))):
-            best, least = _along(off, best, least, move * direction)
-        best, least = _along(off, best, least, best - begin)
+            best, least = _along(objective, best, least, move * direction)
+        best, least = _along(objective, best, least, best - begin)
         if least > before - 1e-4:
             move /= 2
     return best
 
 
 def _along(
-    off: Callable[[np.ndarray], float], best: np.ndarray, least: float, step: np.ndarray
+    objective: Callable[[np.ndarray], float], best: np.ndarray, least: float, step: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """As many steps from a place as lessen what is there."""
-    while step.any() and (tried := off(best + step)) < least:
-        best, least = best + step, tried
+    """Repeat a step as long as it lowers the objective."""
+    while step.any() and (value := objective(best + step)) < least:
+        best, least = best + step, value
     return best, least
 
 
 def _gpu_samples(index: int, gpu: GPUModel, clock: Callable[[], float]) -> Iterator[Sample]:
-    """Products and passes over memory on a real GPU."""
+    """Time matrix products and memory-bound ops on a real GPU."""
     for m, n, k in ((1024, 1024, 1024), (4096, 4096, 4096), (64, 4096, 4096), (256, 1000, 2048)):
         work = Work(
             "float32",
@@ -269,13 +269,13 @@ def _sum(count: int) -> Callable[[], Tensor]:
 
 
 def _repeated(index: int, build: Callable[[], Callable[[], Tensor]], clock: Callable[[], float]) -> float:
-    """Seconds of one op: of a step with many less a step with one, by the number more."""
-    taken = []
+    """Return the seconds of one op: the difference between a step with many copies and a step with one, per copy."""
+    seconds = []
     for copies in (1, 1 + _COPIES):
         graph = Graph()
         with graph.as_default(), graph.device(f"/gpu:{index}"):
             make = build()
-            done = group(*[make() for _ in range(copies)])
+            target = group(*[make() for _ in range(copies)])
         with Session(graph=graph) as session:
-            taken.append(usual(partial(session.run, done), FEWEST_RUNS, OFTEN, clock=clock)[0])
-    return max(taken[1] - taken[0], 0.0) / _COPIES
+            seconds.append(usual(partial(session.run, target), FEWEST_RUNS, OFTEN, clock=clock)[0])
+    return max(seconds[1] - seconds[0], 0.0) / _COPIES

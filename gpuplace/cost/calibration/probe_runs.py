@@ -1,4 +1,4 @@
-"""Runs probes: with this runtime, or with the TensorFlow of another interpreter."""
+"""Runs of probes, with gpuplace or with the TensorFlow of another interpreter."""
 
 from __future__ import annotations
 
@@ -26,53 +26,53 @@ from gpuplace.writing import write_file
 
 
 class Limit(NamedTuple):
-    """How long a step is run."""
+    """Limits for the repetitions of a step."""
 
     most: int
-    """Runs."""
+    """Maximal number of runs."""
     seconds: float
-    """No run begins later."""
+    """Seconds after which no run begins."""
 
 
 FEWEST_RUNS = 3
 BRIEF, OFTEN, ALONE = Limit(20, 0.02), Limit(60, 0.06), Limit(60, 0.02)
 LONG = Limit(2000, 0.15)
-"""TensorFlow's steps below a millisecond become quicker for a tenth of a second, after those of another graph."""
+"""TensorFlow's steps below a millisecond become faster during a tenth of a second, after those of another graph."""
 ROUNDS, ROUNDS_OF_TENSORFLOW = 36, 12
-"""In which each step is run for a while. A machine that others use is quick for moments: of our own steps, which need
-no longer, there are many short rounds, so that each of them meets one."""
+"""Rounds in which each step runs for a while. A shared machine is undisturbed only for moments, so gpuplace's steps run
+in many short rounds, some of which are undisturbed; TensorFlow's steps need longer rounds."""
 
 
 class ProbeRun(NamedTuple):
-    """What running a probe took."""
+    """Measurements of one probe in one round."""
 
     seconds: float
-    """Of a step, untraced: the median."""
+    """Median seconds of an untraced step."""
     trace: Any
-    """``RunMetadata`` of a step of the median time when it is traced."""
+    """``RunMetadata`` of a traced step of median time."""
     alone: Any = None
-    """The same with one core; None: it was not run so."""
+    """The same with one core; None if it was not run."""
 
 
 class Runner(NamedTuple):
-    """A runtime that probes run on."""
+    """A runtime that runs probes."""
 
     run: Callable[[BuiltProbe], ProbeRun]
-    """Runs the step of a probe some times; its variables stay from one call to the next."""
+    """Function that runs the step of a probe several times; variables keep their values between calls."""
     rounds: int
-    """How often it is to be called for each."""
+    """Number of rounds per probe."""
     release: str | None = None
-    """The release of TensorFlow; None: it is gpuplace's own."""
+    """TensorFlow release; None for gpuplace."""
 
 
 @contextmanager
 def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
-    """Runs probes in this process, with this runtime, on the CPU.
+    """Run probes in this process, with gpuplace, on the CPU.
 
-    Before each traced step there is one that is not: tracing leaves little of a step in the processor's caches.
+    An untraced step runs before each traced one, because tracing evicts most of a step's data from the caches.
 
     Args:
-        clock: tells seconds.
+        clock: clock in seconds.
     """
 
     calls: dict[str, Callable[..., Any]] = {}
@@ -80,7 +80,7 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
 
     def run(probe: BuiltProbe) -> ProbeRun:
         if probe.name not in calls:
-            session = all_of_them.enter_context(Session(graph=probe.graph, config=without_gpus))
+            session = sessions.enter_context(Session(graph=probe.graph, config=without_gpus))
             session.run(probe.initializer)
             calls[probe.name] = partial(session.run, list(probe.fetches), probe.feeds)
         call = calls[probe.name]
@@ -93,21 +93,21 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
         seconds, _ = usual(call, FEWEST_RUNS, BRIEF, clock=clock)
         return ProbeRun(seconds, usual(traced, FEWEST_RUNS, BRIEF, call, clock)[1])
 
-    with ExitStack() as all_of_them:
+    with ExitStack() as sessions:
         yield Runner(run, ROUNDS)
 
 
 @contextmanager
 def with_tensorflow(python: str) -> Iterator[Runner]:
-    """Runs probes with TensorFlow, 1.15 or later, in a process of its own, and in one that uses a single core.
+    """Run probes with TensorFlow 1.15 or later, in a process of its own, and in another one with a single core.
 
-    Traced, it starts one kernel at a time: those that run side by side take each other's cores.
+    Traced steps run one kernel at a time, because kernels that run side by side take each other's cores.
 
     Args:
-        python: the interpreter that has it.
+        python: interpreter that has TensorFlow.
 
     Raises:
-        InvalidArgumentError: the interpreter cannot be started, has no TensorFlow, or fails.
+        InvalidArgumentError: The interpreter cannot be started, has no TensorFlow, or fails.
     """
     with (
         tempfile.TemporaryDirectory(prefix="gpuplace-calibrate-") as name,
@@ -130,16 +130,16 @@ class _TensorFlow(NamedTuple):
     """A process with TensorFlow."""
 
     run: Callable[[str], tuple[float, RunMetadata]]
-    """Runs what is written to a file of that name: the seconds of a step, and a traced one."""
+    """Function that runs the probe in a file: the seconds of a step, and the trace of one."""
     release: str
-    """The one of ours that it is, or is near to."""
+    """The nearest release that gpuplace knows."""
 
 
 @contextmanager
 def _tensorflow(
     python: str, folder: str, untraced: Limit, traced: Limit, **environment: str
 ) -> Iterator[_TensorFlow]:
-    """A process with TensorFlow that runs what is written to a folder."""
+    """Start a process with TensorFlow that runs the probes in a folder."""
     script = Path(__file__).with_name("tensorflow_steps.py")
     with tempfile.TemporaryFile("w+") as errors:
         limits = json.dumps([FEWEST_RUNS, untraced, traced])
@@ -156,42 +156,42 @@ def _tensorflow(
             raise _fails(python, str(error)) from None
         with process:
             assert process.stdin is not None and process.stdout is not None
-            asked, told = process.stdin, process.stdout
+            requests, replies = process.stdin, process.stdout
 
             def answer() -> Any:
-                line = told.readline()
+                line = replies.readline()
                 if line:
                     return line.strip()
                 errors.seek(0)
-                said = errors.read().strip().splitlines()
-                raise _fails(python, said[-1] if said else f"it ended with {process.wait()}")
+                error_lines = errors.read().strip().splitlines()
+                raise _fails(python, error_lines[-1] if error_lines else f"it ended with {process.wait()}")
 
             def run(name: str) -> tuple[float, RunMetadata]:
-                print(name, file=asked, flush=True)
-                taken, trace = json.loads(answer())
-                return taken, RunMetadata.FromString(base64.b64decode(trace))
+                print(name, file=requests, flush=True)
+                seconds, trace = json.loads(answer())
+                return seconds, RunMetadata.FromString(base64.b64decode(trace))
 
             try:
                 yield _TensorFlow(run, "1.15" if answer().startswith("1.") else "2.21")
             finally:
-                asked.close()
+                requests.close()
                 process.terminate()
 
 
 def _write(probe: BuiltProbe, path: Path) -> None:
-    """Writes what the other interpreter needs to run a probe; the file of that name without an ending comes last."""
+    """Write the files that the other interpreter needs to run a probe; the one without a suffix is written last."""
     keys = {name: f"feed_{number}" for number, name in enumerate(probe.feeds)}
     write_file(f"{path}.pb", probe.graph.as_graph_def().SerializeToString())
     arrays: dict[str, Any] = {keys[name]: value for name, value in probe.feeds.items()}
     packed = io.BytesIO()
     np.savez(packed, **arrays)
     write_file(f"{path}.npz", packed.getvalue())
-    asked = {"fetches": probe.fetches, "initializer": probe.initializer, "feeds": keys}
-    write_file(path, json.dumps(asked))
+    description = {"fetches": probe.fetches, "initializer": probe.initializer, "feeds": keys}
+    write_file(path, json.dumps(description))
 
 
 def _fails(python: str, why: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(
         f"TensorFlow cannot be run with {python!r}: {why}",
-        hint="the path of a Python interpreter in which `import tensorflow` works, release 1.15 or later",
+        hint="give the path of a Python interpreter in which `import tensorflow` works, release 1.15 or later",
     )

@@ -1,4 +1,4 @@
-"""Steps that are run to measure a machine: small graphs of many kinds, with what trains them.
+"""Probes: steps that run to measure a machine, small graphs of many kinds, most of them with training.
 
 >>> [probe.name for probe in PROBES][:3]
 ['small layers', 'wide layers', 'convolutions']
@@ -57,7 +57,7 @@ from gpuplace.typing import Array
 
 _CHAIN, _FAN, _FEEDS = 200, 60, 20
 _BELOW = "below"
-"""Collection with the names of fed integers, and what they are below of."""
+"""Collection with the names of fed integers, and their exclusive upper bounds."""
 _SIZES = (
     (1, 1024, 1024),
     (16, 256, 1024),
@@ -74,7 +74,7 @@ _SIZES = (
     (8, 2048, 3072),
     (160, 1280, 960),
 )
-"""Rows, columns and lengths of sums of matrix products."""
+"""Rows, columns and sum lengths of matrix products."""
 _SMALL_SIZES = (
     (1, 48, 96),
     (1, 256, 256),
@@ -84,39 +84,39 @@ _SMALL_SIZES = (
     (40, 64, 40),
     (80, 24, 200),
 )
-"""The same of such as the caches hold from one step to the next."""
+"""The same for products whose operands stay in the caches from one step to the next."""
 
 
 class Probe(NamedTuple):
-    """A graph that is run to measure kernels, or what runs them."""
+    """A graph that runs to measure kernels, or the executor."""
 
     name: str
-    """What it is like."""
+    """Description."""
     build: Callable[[], Sequence[Tensor | Operation]]
-    """Makes the graph in the default one; returns what is run."""
+    """Function that builds the graph in the default one, and returns the fetches."""
     has_kernels: bool = True
-    """Whether its kernels are worth fitting to; otherwise only the whole step is."""
+    """Whether its kernels are used for the fit; otherwise only the whole step is."""
 
 
 class BuiltProbe(NamedTuple):
-    """The graph of a probe."""
+    """A probe with its graph."""
 
     name: str
-    """What it is like."""
+    """Description."""
     graph: Graph
-    """Its graph."""
+    """The graph."""
     fetches: tuple[str, ...]
-    """Names of what is run again and again."""
+    """Names of the fetches."""
     initializer: str
-    """Name of the operation that is run before."""
+    """Name of the operation that runs before the first step."""
     feeds: Mapping[str, Array]
-    """Names of placeholders to what is fed."""
+    """Names of placeholders to their feeds."""
     has_kernels: bool
-    """As of the probe."""
+    """As in `Probe`."""
 
 
 def build(probe: Probe) -> BuiltProbe:
-    """Builds the graph of a probe; what is fed is the same each time, between 0.1 and 1.1, or integers.
+    """Build the graph of a probe; feeds are reproducible, between 0.1 and 1.1, or integers.
 
     Args:
         probe: the probe.
@@ -144,15 +144,15 @@ def _fed(*sizes: int) -> Tensor:
 
 
 def _summed(tensors: Sequence[Tensor]) -> list[Any]:
-    """A number that needs all of these."""
+    """Return a scalar that depends on all tensors."""
     return [add_n([reduce_sum(cast(tensor, "float32")) for tensor in tensors])]
 
 
 def _indices(below: int, *sizes: int) -> Tensor:
-    """What is fed as numbers below one."""
-    fed = placeholder("int32", sizes)
-    get_default_graph().add_to_collection(_BELOW, (fed.name, below))
-    return fed
+    """Return a placeholder for integers below a bound."""
+    indices = placeholder("int32", sizes)
+    get_default_graph().add_to_collection(_BELOW, (indices.name, below))
+    return indices
 
 
 def _weights(*sizes: int) -> Variable:
@@ -160,7 +160,7 @@ def _weights(*sizes: int) -> Variable:
 
 
 def _numbers(*sizes: int) -> Tensor:
-    """What kernels read: fed numbers would have to be copied, constants would be folded."""
+    """Return a variable's value as kernel input: fed values would have to be copied, and constants would be folded."""
     return _weights(*sizes).read_value()
 
 
@@ -212,7 +212,7 @@ def _biased_convolutions() -> list[Any]:
 
 
 def _joined_branches() -> list[Any]:
-    """Convolutions of several widths side by side, whose channels are joined."""
+    """Convolutions of several widths side by side, with concatenated channels."""
     top = _fed(4, 24, 24, 72)
     for width in (24, 40):
 
@@ -228,7 +228,7 @@ def _joined_branches() -> list[Any]:
 
 
 def _large_images() -> list[Any]:
-    """How nets for photographs begin: large windows with a stride, and a pool, until little is left."""
+    """First layers of a model for photographs: large strided windows and a pool, until few pixels are left."""
     out = _fed(6, 120, 120, 3)
     for channels, size, stride in ((40, 7, 2), (96, 5, 1)):
         filters = _weights(size, size, int(out.shape[-1]), channels)
@@ -238,7 +238,7 @@ def _large_images() -> list[Any]:
 
 
 def _small_images() -> list[Any]:
-    """How nets for small images begin: many pixels of few channels, and a quarter as many of more."""
+    """First layers of a model for small images: many pixels with few channels, then a quarter as many with more."""
     out = _fed(10, 36, 36, 3)
     for channels, stride in ((16, 1), (16, 1), (48, 2), (48, 1)):
         filters = _weights(3, 3, int(out.shape[-1]), channels)
@@ -248,7 +248,7 @@ def _small_images() -> list[Any]:
 
 
 def _late_layers() -> list[Any]:
-    """How nets for photographs end: few pixels of many channels."""
+    """Last layers of a model for photographs: few pixels with many channels."""
     out = _fed(4, 12, 12, 224)
     for channels in (288, 240):
         filters = _weights(3, 3, int(out.shape[-1]), channels)
@@ -272,8 +272,8 @@ def _products(sizes: Sequence[tuple[int, int, int]]) -> list[Any]:
     return _summed([matmul(_weights(m, k), _weights(k, n)) for m, n, k in sizes])
 
 
-def _answers(batch: int, width: int, depth: int) -> list[Any]:
-    """Layers that are not trained."""
+def _inference_layers(batch: int, width: int, depth: int) -> list[Any]:
+    """Layers without training."""
     out = _fed(batch, width)
     for _ in range(depth):
         out = relu(_dense(out, width))
@@ -281,7 +281,7 @@ def _answers(batch: int, width: int, depth: int) -> list[Any]:
 
 
 def _activations(*sizes: int) -> list[Any]:
-    """Functions of a number with what trains them."""
+    """Activation functions with their gradients."""
     x, labels = _weights(*sizes).read_value(), _fed(*sizes)
     near = [
         elu(x),
@@ -304,18 +304,18 @@ def _activations(*sizes: int) -> list[Any]:
     return _trained(reduce_mean(add_n([*near, *above, *chosen, rates])))
 
 
-def _chances(*sizes: int) -> list[Any]:
-    """Random numbers."""
+def _random_numbers(*sizes: int) -> list[Any]:
+    """Random number generators."""
     drawn = [random_normal(sizes, seed=14), random_uniform(sizes, seed=15), truncated_normal(sizes, seed=16)]
     return _summed([*drawn, dropout(_weights(*sizes), 0.5, seed=17)])
 
 
 def _rows_changed(words: int, width: int, count: int) -> list[Any]:
-    """Rows of a table, summed where some are the same, and changed in the ways of optimizers."""
+    """Rows of a table, summed over equal indices, and updated in the ways of optimizers."""
     table, places = _weights(words, width), _indices(words, count)
     squares = Variable(random_uniform([words, width], 0.1, 1.0, seed=14))
-    one = unique(places)[1]
-    sums = unsorted_segment_sum(gather(table, places), one, count)
+    segment_ids = unique(places)[1]
+    sums = unsorted_segment_sum(gather(table, places), segment_ids, count)
     rows: dict[str, Any] = {"indices": places, "grad": sums}
     rate = convert_to_tensor(1e-6)
     changed = [
@@ -388,8 +388,8 @@ def _loop() -> list[Any]:
 
 
 def _embedding(words: int, width: int, *sizes: int) -> list[Any]:
-    found = gather(_weights(words, width), _indices(words, *sizes))
-    return _trained(_entropy(_dense(reduce_mean(found, 1), 15)))
+    rows = gather(_weights(words, width), _indices(words, *sizes))
+    return _trained(_entropy(_dense(reduce_mean(rows, 1), 15)))
 
 
 def _attention(batch: int, length: int, width: int, heads: int) -> list[Any]:
@@ -416,7 +416,7 @@ def _rearranged() -> list[Any]:
 def _chain() -> list[Any]:
     out, factor = _fed(4), _fed(4)
     for _ in range(_CHAIN):
-        out = square(out) * factor  # TensorFlow would make one kernel of functions of one number in a row
+        out = square(out) * factor  # without the product, TensorFlow would fuse the unary functions
     return [out]
 
 
@@ -448,11 +448,11 @@ PROBES = (
     Probe("rows and columns", _broadcasts),
     Probe("products", lambda: _products(_SIZES)),
     Probe("small products", lambda: _products(_SMALL_SIZES)),
-    Probe("answers", lambda: _answers(2, 160, 6)),
+    Probe("inference layers", lambda: _inference_layers(2, 160, 6)),
     Probe("functions of few numbers", lambda: _activations(12, 25)),
     Probe("functions of many numbers", lambda: _activations(150, 400)),
-    Probe("few random numbers", lambda: _chances(24, 20)),
-    Probe("many random numbers", lambda: _chances(500, 300)),
+    Probe("few random numbers", lambda: _random_numbers(24, 20)),
+    Probe("many random numbers", lambda: _random_numbers(500, 300)),
     Probe("many weights", _memory_bound),
     Probe("more weights than caches hold", lambda: _layers(12, 4096, 1, relu, MomentumOptimizer(1e-4, 0.9))),
     Probe("very wide layers", lambda: _layers(96, 896, 2, relu, AdamOptimizer(1e-4))),
@@ -485,4 +485,4 @@ PROBES = (
     Probe("many fed", _many_fed, has_kernels=False),
     Probe("nothing", lambda: [tanh(_fed(4))], has_kernels=False),
 )
-"""What is run: training steps, elementwise ops, products and what moves numbers about, of several sizes."""
+"""All probes: training steps, elementwise ops, products and data movement, of several sizes."""

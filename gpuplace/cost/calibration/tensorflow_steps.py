@@ -1,10 +1,10 @@
-"""Runs steps with the TensorFlow of another interpreter, which needs nothing but TensorFlow and NumPy.
+"""Run steps with the TensorFlow of another interpreter, which needs only TensorFlow and NumPy.
 
-``PYTHON -I tensorflow_steps.py FOLDER LIMITS`` reads from standard input the name of a probe a line, runs
-``FOLDER/NAME.pb`` with the arrays of ``FOLDER/NAME.npz`` as the JSON in ``FOLDER/NAME`` says, prints as JSON the median
-seconds of untraced steps, and a ``RunMetadata`` of traced ones in base 64. What was asked for before is kept, with its
-variables. First of all it prints the release of TensorFlow. ``LIMITS`` is JSON: how often a step runs at least; how
-often and for how many seconds at most; the same traced.
+``PYTHON -I tensorflow_steps.py FOLDER LIMITS`` prints the TensorFlow release first. It then reads probe names from
+standard input, one per line. For each name it runs ``FOLDER/NAME.pb`` with the arrays of ``FOLDER/NAME.npz`` as the
+JSON in ``FOLDER/NAME`` states, and prints as JSON the median seconds of untraced steps and a base64 ``RunMetadata`` of
+traced ones. Sessions stay open between requests for the same probe, with their variables. ``LIMITS`` is JSON: minimal
+number of runs; maximal number and seconds; the same maxima for traced runs.
 """
 
 import base64
@@ -18,23 +18,23 @@ from typing import Any, Callable, Dict, List, Tuple
 
 
 def opened(tf: Any, path: str) -> List[Any]:
-    """Two calls that run a probe's step: as usual, and one kernel at a time."""
+    """Return two functions that run a probe's step: as usual, and one kernel at a time."""
     import numpy as np
 
     with open(path) as stream:
-        asked = json.load(stream)
+        description = json.load(stream)
     graph_def = tf.GraphDef()
     with open(path + ".pb", "rb") as stream:
         graph_def.ParseFromString(stream.read())
     with np.load(path + ".npz") as arrays:
-        feeds = {name: arrays[key] for name, key in asked["feeds"].items()}
+        feeds = {name: arrays[key] for name, key in description["feeds"].items()}
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(graph_def, name="")
     calls = []
     for config in (None, tf.ConfigProto(inter_op_parallelism_threads=1, use_per_session_threads=True)):
         session = tf.Session(graph=graph, config=config)
-        session.run(asked["initializer"])
-        calls.append(functools.partial(session.run, asked["fetches"], feeds))
+        session.run(description["initializer"])
+        calls.append(functools.partial(session.run, description["fetches"], feeds))
     return calls
 
 
@@ -45,31 +45,32 @@ def usual(
     before: Any = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Tuple[float, Any]:
-    """Return the median seconds of some calls, and the result of one of about that time; the first third is left out.
+    """Return the median seconds of several calls, and the result of a call of about that time; the first third is
+    ignored.
 
     Args:
-        call: what is timed.
-        fewest: how often it is called at least.
-        limit: how often at most, and the seconds after which no call begins.
-        before: called before each of them, untimed.
-        clock: tells seconds.
+        call: function to time.
+        fewest: minimal number of calls.
+        limit: maximal number of calls, and the seconds after which no call begins.
+        before: function that is called before each of them, untimed.
+        clock: clock in seconds.
     """
     most, most_seconds = limit
-    taken: List[Any] = []
+    timed_calls: List[Any] = []
     seconds = 0.0
-    while len(taken) < fewest or (len(taken) < most and seconds < most_seconds):
+    while len(timed_calls) < fewest or (len(timed_calls) < most and seconds < most_seconds):
         if before is not None:
             before()
         started = clock()
-        found = call()
-        taken.append((clock() - started, found))
-        seconds += taken[-1][0]
-    counted = sorted(taken[len(taken) // 3 :], key=lambda one: one[0])
-    return statistics.median(one for one, _ in counted), counted[(len(counted) - 1) // 2][1]
+        result = call()
+        timed_calls.append((clock() - started, result))
+        seconds += timed_calls[-1][0]
+    counted = sorted(timed_calls[len(timed_calls) // 3 :], key=lambda timed: timed[0])
+    return statistics.median(duration for duration, _ in counted), counted[(len(counted) - 1) // 2][1]
 
 
 def main(folder: str, limits: str) -> None:
-    """Runs what is asked for until standard input ends."""
+    """Run the requested probes until standard input ends."""
     fewest, untraced_limit, traced_limit = json.loads(limits)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -92,10 +93,10 @@ def main(folder: str, limits: str) -> None:
             one_by_one(options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=trace)
             return trace
 
-        taken, _ = usual(untraced, fewest, untraced_limit)
+        median_seconds, _ = usual(untraced, fewest, untraced_limit)
         _, trace = usual(traced, fewest, traced_limit, one_by_one)
         packed = base64.b64encode(trace.SerializeToString()).decode("ascii")
-        print(json.dumps([taken, packed]), file=answers, flush=True)
+        print(json.dumps([median_seconds, packed]), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""What Grappler takes out of a step: constants, what only an order of events needs, and what only hands on.
+r"""Nodes that Grappler removes from a step: constants, nodes that only order events, and nodes that only pass through.
 
-A node without effects whose results nobody takes, though others wait for it, becomes a ``NoOp``; then what it took may
-be without takers in turn. An optimizer waits for all gradients of a layer before it applies any, so this is the fate of
-gradients of what is fed::
+A node without effects and without data consumers, although other nodes may wait for it, becomes a ``NoOp``; its inputs
+may then be without consumers in turn. An optimizer waits for all gradients of a layer before it applies any, so this
+happens to gradients of feeds::
 
-    loss --> Conv2DBackpropInput --(waits)--> NoOp --(waits)--> ApplyMomentum      becomes a NoOp: nobody takes it
-       \\--> Conv2DBackpropFilter -----------> Identity ------------^              bypassed: it hands on what it takes
+    loss --> Conv2DBackpropInput --(waits)--> NoOp --(waits)--> ApplyMomentum      becomes a NoOp: no data consumer
+       \\--> Conv2DBackpropFilter -----------> Identity ------------^              bypassed: passes its input through
 
-Nodes that only hand on what they take, or only wait, are bypassed where that adds no copy between devices; what reads a
-variable by reference, or a ``Switch``, stays.
+Nodes that only pass their input through, or only wait, are bypassed if that adds no copy between devices. Nodes that
+read a variable by reference, or a ``Switch``, stay.
 
-Constants fold by the rules of a session, ``gpuplace.runtime.plan.schedule.constant_folding``; here nothing is computed.
+Constants are folded by the rules of a session (``gpuplace.runtime.plan.schedule.constant_folding``), but not computed.
 
 Source: tensorflow/core/grappler/optimizers/constant_folding.cc and dependency_optimizer.cc
 (SafeToRemoveIdentity, SafeToConvertToNoOp, BypassingNodeIsBeneficial), releases 1.15 and 2.21.
@@ -51,56 +51,57 @@ _WITH_EFFECTS = (
 )
 _KEPT_BY = REFERENCE_VARIABLES | ALL_SWITCHES
 RELEASES_WITHOUT = ("1.0", "1.4")
-"""Releases in which Grappler does not do this."""
+"""Releases whose Grappler does not do this."""
 
 
-def without_takers(
+def without_consumers(
     graph: PlacementGraph,
     catalogue: Catalogue,
     runs: np.ndarray,
     folded: np.ndarray,
     fetched: Collection[int],
 ) -> np.ndarray:
-    """[nodes] bool: what becomes a ``NoOp``, as nobody takes what it gives out.
+    """Return [nodes] bool: nodes that become a ``NoOp``, because no node consumes their outputs.
 
     Args:
-        graph: what the step needs.
-        catalogue: the ops.
-        runs: [nodes] bool: what is to run; nothing else takes anything.
-        folded: [nodes] bool: constants, which take nothing.
-        fetched: nodes that are fetched, or run for themselves.
+        graph: the nodes of the step.
+        catalogue: op definitions.
+        runs: [nodes] bool: nodes that run; only these consume anything.
+        folded: [nodes] bool: constants, which consume nothing.
+        fetched: nodes that are fetched, or run as targets.
     """
-    takes = runs & ~folded
-    may = takes & graph.of_types(partial(_is_without_effect, catalogue))
-    may[list(fetched)] = False
+    consumes = runs & ~folded
+    may_empty = consumes & graph.of_types(partial(_is_without_effect, catalogue))
+    may_empty[list(fetched)] = False
     carries = graph.src_output != CONTROL
-    left = np.bincount(graph.src[carries & takes[graph.dst]], minlength=len(graph))
+    data_consumers = np.bincount(graph.src[carries & consumes[graph.dst]], minlength=len(graph))
     emptied = np.zeros(len(graph), dtype=bool)
-    idle = np.flatnonzero(may & (left == 0)).tolist()
-    while idle:
-        node = idle.pop()
+    worklist = np.flatnonzero(may_empty & (data_consumers == 0)).tolist()
+    while worklist:
+        node = worklist.pop()
         emptied[node] = True
         for edge in range(graph.in_start[node], graph.in_start[node + 1]):
             source = graph.src[edge]
             if carries[edge]:
-                left[source] -= 1
-                if not left[source] and may[source]:
-                    idle.append(int(source))
+                data_consumers[source] -= 1
+                if not data_consumers[source] and may_empty[source]:
+                    worklist.append(int(source))
     return emptied
 
 
 def bypassed(graph: PlacementGraph, runs: np.ndarray, fetched: Collection[int]) -> np.ndarray:
-    """[nodes] bool: what only hands on or waits, and is taken out of the step where all around it has its device.
+    """Return [nodes] bool: nodes that only pass through or wait, which are removed if all neighbors are on their
+    device.
 
     Args:
-        graph: what the step needs.
-        runs: [nodes] bool: what is to run.
-        fetched: nodes that are fetched, or run for themselves.
+        graph: the nodes of the step.
+        runs: [nodes] bool: nodes that run.
+        fetched: nodes that are fetched, or run as targets.
     """
-    found = runs & graph.of_types(HANDING_ON)
-    found[graph.dst[graph.of_types(_KEPT_BY)[graph.src] & (graph.src_output != CONTROL)]] = False
-    found[list(fetched)] = False
-    return found
+    is_bypassed = runs & graph.of_types(HANDING_ON)
+    is_bypassed[graph.dst[graph.of_types(_KEPT_BY)[graph.src] & (graph.src_output != CONTROL)]] = False
+    is_bypassed[list(fetched)] = False
+    return is_bypassed
 
 
 def _is_without_effect(catalogue: Catalogue, op_type: str) -> bool:
@@ -117,23 +118,23 @@ _DIVISIONS = ("Div", "RealDiv")
 def constants(
     graph: PlacementGraph, shapes: StepShapes, options: FoldingOptions, is_fed: np.ndarray
 ) -> np.ndarray:
-    """[nodes] bool: what becomes a constant, by shapes that the graph states; constants themselves do not count.
+    """Return [nodes] bool: nodes that become constants, by the declared shapes; constants themselves are not included.
 
     Args:
-        graph: what the step needs.
-        shapes: of it.
-        options: which foldings are on.
-        is_fed: [nodes] bool: what is fed.
+        graph: the nodes of the step.
+        shapes: their shapes.
+        options: enabled foldings.
+        is_fed: [nodes] bool: nodes that are fed.
     """
     is_const, is_metadata = graph.of_types(CONSTANT_OPS), graph.of_types(_METADATA)
     by_kind = {kind.number: _may_fold(options, kind) for kind in dict.fromkeys(shapes.kinds)}
     may_fold = np.array([by_kind[kind.number] for kind in shapes.kinds], dtype=bool)
     may_fold &= ~is_const & ~is_fed
-    # what waits for a node is folded too, and keeps the edge: it still runs after
+    # A node with control inputs may be folded too, but keeps them, so it still runs during the step.
     may_fold[graph.dst[graph.src_output == CONTROL]] = False
     counts = np.diff(graph.in_start)
     may_fold &= counts > 0
-    left, may = counts.tolist(), may_fold.tolist()
+    pending_inputs, may = counts.tolist(), may_fold.tolist()
     start, after, order = graph.out_start.tolist(), graph.dst.tolist(), graph.out_order.tolist()
     info, first, src, port = graph.tensor_info, graph.in_start, graph.src, graph.src_output
 
@@ -147,22 +148,22 @@ def constants(
     for node in np.flatnonzero(may_fold & is_metadata).tolist() if options.grappler else ():
         edges = range(first[node], first[node + 1])
         if info is not None and all(_is_known(info(int(src[edge]), int(port[edge])).shape) for edge in edges):
-            left[node] = 0
+            pending_inputs[node] = 0
             if not is_large(node, 0):
                 folded[node] = True
                 ready.append(node)
     while ready:
         node = ready.pop()
         for edge in order[start[node] : start[node + 1]]:
-            other = after[edge]
-            if not may[other]:
+            successor = after[edge]
+            if not may[successor]:
                 continue
-            left[other] -= 1
-            if not left[other] and not is_large(
-                other, sum(shapes.nbytes(*pair) for pair in shapes.inputs[other])
+            pending_inputs[successor] -= 1
+            if not pending_inputs[successor] and not is_large(
+                successor, sum(shapes.nbytes(*pair) for pair in shapes.inputs[successor])
             ):
-                folded[other] = True
-                ready.append(other)
+                folded[successor] = True
+                ready.append(successor)
     return folded
 
 
@@ -173,21 +174,21 @@ def _may_fold(options: FoldingOptions, kind: Kind) -> bool:
 def divided_by_constants(
     graph: PlacementGraph, shapes: StepShapes, folded: np.ndarray, is_fed: np.ndarray
 ) -> set[int]:
-    """Nodes that divide fractions by a constant: Grappler has them multiply by one over it.
+    """Return nodes that divide floating-point or complex numbers by a constant: Grappler multiplies by the reciprocal.
 
     Args:
-        graph: what the step needs.
-        shapes: of it.
-        folded: [nodes] bool: what becomes a constant.
-        is_fed: [nodes] bool: what is fed.
+        graph: the nodes of the step.
+        shapes: their shapes.
+        folded: [nodes] bool: nodes that become constants.
+        is_fed: [nodes] bool: nodes that are fed.
     """
     constant = (graph.of_types(CONSTANT_OPS) | folded) & ~is_fed
-    found = set()
+    divisions = set()
     for node in np.flatnonzero(graph.of_types(_DIVISIONS) & ~folded & ~is_fed).tolist():
         dtype = shapes.dtypes(node)[0]
         if (dtype.is_floating or dtype.is_complex) and constant[graph.src[graph.in_start[node] + 1]]:
-            found.add(node)
-    return found
+            divisions.add(node)
+    return divisions
 
 
 def _is_known(shape: tuple[int | None, ...] | None) -> bool:

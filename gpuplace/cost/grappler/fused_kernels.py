@@ -1,18 +1,18 @@
-"""What Grappler's remapper has one kernel compute: a product or convolution, its bias, and a function of that.
+"""Kernels that Grappler's remapper fuses: a product or convolution, its bias, and an activation.
 
-The kernel writes what the last of them gives out; what the others give out is never written, nor read again::
+The fused kernel writes only the last output; intermediate outputs are neither written nor read::
 
     MatMul --> BiasAdd --> Relu      becomes      _FusedMatMul
-      only BiasAdd takes it, only Relu takes that       two passes over memory less
+      only consumer, only consumer                two passes over memory saved
 
-Nothing else may take what lies between, wait for it or be waited for, and it may not be fetched. On a GPU these are
-cuDNN's: convolutions of float32 with a bias and ``Relu``, whose filters are larger than 1x1, and, since 2.x, batch
-normalisation that does not train, with ``Relu`` after it or after what is added to it. Training has others only where
-an environment variable asks for them, and products have cuBLASLt's.
+An intermediate node must have no other consumer, no control edges, and must not be fetched. On a GPU the fused kernels
+are cuDNN's: float32 convolutions with a bias and ``Relu``, whose filters are larger than 1x1, and, since 2.x, batch
+normalization in inference, with ``Relu`` after it or after an addition to it. Other fusions need an environment
+variable (training) or cuBLASLt (products).
 
 Source: tensorflow/core/grappler/optimizers/remapper.cc (FindContractionWithBias, FindContractionWithBiasAndActivation,
-FindFusedBatchNormEx, IsGpuCompatible), releases 1.15 and 2.21, the latter with oneDNN, as it is on processors of x86 by
-default; what 2.21 does on GPUs was asked of its optimizer.
+FindFusedBatchNormEx, IsGpuCompatible), releases 1.15 and 2.21, the latter with oneDNN, which is the default on x86
+processors; the rules of 2.21 for GPUs were verified with its optimizer.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 
 class _Rules(NamedTuple):
-    """What a release makes one kernel of on a type of device, by types of ops."""
+    """Fusion rules of a release on a device type, by op type."""
 
     functions: Mapping[str, Set[str]]
-    """What the kernel of each applies: to what it computes, or to the sum of that and a bias."""
+    """Op type to the activations that its kernel applies to its result, or to the sum of that and a bias."""
     products: Set[str] = frozenset()
-    """Those whose kernels add a bias."""
+    """Op types whose kernels add a bias."""
     additions: Set[str] = frozenset({"BiasAdd"})
-    """What adds it."""
+    """Op types that add the bias."""
     dtypes: Set[str] = frozenset({"float32"})
-    """Types of numbers."""
+    """Names of supported types."""
     is_gpu: bool = False
-    """Whether it is of GPUs: then there has to be a function, and normalisation may not train, but add a tensor."""
+    """Whether the rules are for GPUs: an activation is required, and normalization must be in inference."""
     large: tuple[int, ...] = ()
-    """Dimensions of a convolution's filter that are not 1."""
+    """Filter dimensions of a convolution that must not be 1."""
 
 
 _EARLY_PRODUCTS = WITH_BIASES - {"DepthwiseConv2dNative"}
@@ -52,7 +52,7 @@ _ON_GPU = _Rules({"Conv2D": frozenset({"Relu"})}, frozenset({"Conv2D"}), is_gpu=
 _RULES: Mapping[str, Sequence[_Rules]] = {
     "1.15": [
         _Rules(dict.fromkeys(_EARLY_PRODUCTS, APPLIED_TO_BIASED), _EARLY_PRODUCTS),
-        _ON_GPU._replace(large=(1, 2)),  # the filter's width and its input channels, as the source has it
+        _ON_GPU._replace(large=(1, 2)),  # the filter's width and its input channels, as in the source
     ],
     "2.21": [
         _Rules(
@@ -76,83 +76,87 @@ def fused_kernels(
     folded: np.ndarray,
     fetched: Collection[int],
 ) -> list[tuple[bool, list[int]]]:
-    """Nodes that may be computed by one kernel if they are on one device, and whether that is a GPU or a CPU.
+    """Return nodes that one kernel computes if they are on one device, and whether that is a GPU or a CPU.
 
-    Of each the first is the product, convolution or normalisation; a sum or a function is computed by its kernel if
-    those between are.
+    The first node of each kernel is the product, convolution or normalization. A bias or activation is fused only if
+    all nodes before it are.
 
     Args:
-        graph: what the step needs.
-        shapes: of it.
-        release: whose rules; those without any fuse nothing.
-        runs: [nodes] bool: what is to run; nothing else takes anything.
-        folded: [nodes] bool: constants, which take nothing.
-        fetched: nodes that are fetched, or run for themselves.
+        graph: the nodes of the step.
+        shapes: their shapes.
+        release: release whose rules apply; without rules, nothing is fused.
+        runs: [nodes] bool: nodes that run; only these consume anything.
+        folded: [nodes] bool: constants, which consume nothing.
+        fetched: nodes that are fetched, or run as targets.
     """
-    takes = runs & ~folded
-    takers = _only_takers(graph, takes, list(fetched))
-    found = []
+    consumes = runs & ~folded
+    only_consumer = _only_consumers(graph, consumes, list(fetched))
+    kernels = []
     for rules in _RULES.get(release, ()):
-        joining = _Joining(graph, shapes, rules, takers)
-        for node in np.flatnonzero(graph.of_types(rules.functions) & takes & (takers >= 0)).tolist():
-            joined = joining.after(node)
+        fusion = _Fusion(graph, shapes, rules, only_consumer)
+        for node in np.flatnonzero(
+            graph.of_types(rules.functions) & consumes & (only_consumer >= 0)
+        ).tolist():
+            joined = fusion.fused_with(node)
             if joined:
-                found.append((rules.is_gpu, [node, *joined]))
-    return found
+                kernels.append((rules.is_gpu, [node, *joined]))
+    return kernels
 
 
-def _only_takers(graph: PlacementGraph, takes: np.ndarray, fetched: list[int]) -> np.ndarray:
-    """[nodes] the one node that takes the first output, if nothing else needs the node or makes it wait; -1: none."""
+def _only_consumers(graph: PlacementGraph, consumes: np.ndarray, fetched: list[int]) -> np.ndarray:
+    """Return [nodes] the only consumer of the first output; -1 if anything else needs or waits for the node."""
     src, dst, port = graph.src, graph.dst, graph.src_output
-    first = (port == 0) & takes[dst]
-    found = np.full(len(graph), -1, dtype=np.int64)
-    found[src[first]] = dst[first]
-    found[np.bincount(src[first], minlength=len(graph)) != 1] = -1
+    first = (port == 0) & consumes[dst]
+    consumer = np.full(len(graph), -1, dtype=np.int64)
+    consumer[src[first]] = dst[first]
+    consumer[np.bincount(src[first], minlength=len(graph)) != 1] = -1
     waits = port == CONTROL
-    found[src[waits & takes[dst]]] = -1
-    found[dst[waits & takes[src]]] = -1
-    found[fetched] = -1
-    return found
+    consumer[src[waits & consumes[dst]]] = -1
+    consumer[dst[waits & consumes[src]]] = -1
+    consumer[fetched] = -1
+    return consumer
 
 
-class _Joining:
-    def __init__(self, graph: PlacementGraph, shapes: StepShapes, rules: _Rules, takers: np.ndarray) -> None:
-        self.graph, self.shapes, self.rules, self.takers = graph, shapes, rules, takers
+class _Fusion:
+    def __init__(
+        self, graph: PlacementGraph, shapes: StepShapes, rules: _Rules, only_consumer: np.ndarray
+    ) -> None:
+        self.graph, self.shapes, self.rules, self.only_consumer = graph, shapes, rules, only_consumer
 
-    def after(self, node: int) -> list[int]:
-        """The sum and the function of it, or either, that the kernel of a node computes too."""
+    def fused_with(self, node: int) -> list[int]:
+        """Return the bias addition and activation, or either, that the kernel of a node also computes."""
         graph, rules = self.graph, self.rules
         if self.shapes.dtypes(node)[0].name not in rules.dtypes:
             return []
-        begin = graph.op_type(node)
-        joined: list[int] = []
-        taker = int(self.takers[node])
-        if begin in rules.products:
-            if not self.adds_bias(taker, node) or not self.has_large_filter(node):
+        op_type = graph.op_type(node)
+        fused: list[int] = []
+        consumer = int(self.only_consumer[node])
+        if op_type in rules.products:
+            if not self.adds_bias(consumer, node) or not self.has_large_filter(node):
                 return []
-            joined.append(taker)
+            fused.append(consumer)
         elif rules.is_gpu:
             if graph.attrs(node).get("is_training", True):
                 return []
-            if self.adds_alike(taker):
-                joined.append(taker)
-        if joined:
-            taker = int(self.takers[joined[-1]])
-        if taker >= 0 and graph.op_type(taker) in rules.functions[begin]:
-            joined.append(taker)
+            if self.adds_same_shape(consumer):
+                fused.append(consumer)
+        if fused:
+            consumer = int(self.only_consumer[fused[-1]])
+        if consumer >= 0 and graph.op_type(consumer) in rules.functions[op_type]:
+            fused.append(consumer)
         elif rules.is_gpu:
             return []
-        return joined
+        return fused
 
     def has_large_filter(self, node: int) -> bool:
-        """Whether a convolution's filter is as large as the rules want it."""
+        """Whether a convolution's filter satisfies the size rule."""
         edge = self.graph.in_start[node] + 1
         sizes = self.shapes.sizes[self.graph.src[edge]][self.graph.src_output[edge]]
         return not self.rules.large or (
             sizes is not None and all(sizes[at] not in (None, 1) for at in self.rules.large)
         )
 
-    def adds_alike(self, node: int) -> bool:
+    def adds_same_shape(self, node: int) -> bool:
         """Whether a node adds two tensors of one shape."""
         start = self.graph.in_start[node]
         if self.graph.op_type(node) not in BIAS_ADDITIONS - {"BiasAdd"}:
@@ -163,7 +167,7 @@ class _Joining:
         return sizes[0] is not None and sizes[0] == sizes[1]
 
     def adds_bias(self, node: int, product: int) -> bool:
-        """Whether a node adds a number for each column, or channel, to a product."""
+        """Whether a node adds one number per column, or per channel, to a product."""
         graph = self.graph
         if graph.op_type(node) not in self.rules.additions:
             return False

@@ -1,19 +1,20 @@
-"""Convolutions: the time that a mature cuDNN takes, and which shapes are alike.
+"""Convolution times of a mature cuDNN, and a similarity of convolution shapes.
 
-The library has several algorithms and takes the fastest (TensorFlow tries them out). Two are computed here: a matrix
-product over windows that are never written out, and for windows of 3 x 3 with stride 1 Winograd's in one kernel. Both
+The library has several algorithms and uses the fastest (TensorFlow tries them out). Two are modeled here: an implicit
+matrix product over windows that are never materialized and, for windows of 3 x 3 with stride 1, fused Winograd. Both
 cut their products into tiles and waves (``products``), so a few small images leave most of a large GPU idle. The
-measured tables correct both. They hold what cuDNN's own guess took, which is now and then a poor one: 64 x 128 x 56 x
-56 images and 256 filters of 3 x 3 took a TITAN X four times as long as its fastest algorithm. Two more algorithms are
-computed here, from what they multiply and move; where one of them is faster than what the tables say, it is taken:
+measured tables correct both. The tables contain the times of cuDNN's own guess of an algorithm, which is sometimes
+poor: 64 x 128 x 56 x 56 images with 256 filters of 3 x 3 took a TITAN X four times as long as its fastest algorithm.
+Two more algorithms are therefore modeled from their operations and transfers, and used where they are faster than the
+tables:
 
-* Winograd's F(4x4, 3x3), not fused: 36 products of matrices for tiles of 4 x 4 outputs, between two passes that
+* Winograd's F(4x4, 3x3), not fused: 36 matrix products for tiles of 4 x 4 outputs, between two passes that
   transform tiles. cuDNN has it since 5.1, the release of TensorFlow 1.0.
 * Fourier transforms of whole images, or of tiles of 32 x 32. cuDNN has them since its third release.
 
-How far that holds: in the tables of cuDNN 6 and 7, whose guesses are good, the Winograd times here are mostly above the
-measured ones of windows of 3 x 3; where they are below, by 4 to 19% at the median, a GPU and pass at a time, at most by
-half. Fourier transforms come within a seventh of the six layer times that they were fitted to, one within a third.
+Accuracy: in the tables of cuDNN 6 and 7, whose guesses are good, the modeled Winograd times for windows of 3 x 3 are
+mostly above the measured ones. Where they are below, the median difference by GPU and pass is 4 to 19%, the maximum a
+half. Fourier transforms are within a seventh of the six layer times that they were fitted to, and one within a third.
 """
 
 from __future__ import annotations
@@ -34,18 +35,19 @@ COLUMNS = (
 
 PASSES = ("forward", "backward_input", "backward_filter")
 _BEST = 0.85
-"""Share of the GPU's rate that the largest tiles reach: windows are gathered from the images while the product runs."""
+"""Fraction of the GPU's rate that the largest tiles reach: windows are gathered from the images during the product."""
 _BEST_WINOGRAD = 0.75
-"""As ``_BEST``, transforms of the tiles included."""
+"""As ``_BEST``, tile transforms included."""
 _UNTILED = 0.3
-"""Share of the rate that kernels without tiles reach; images of few channels would leave most of a tile empty.
+"""Fraction of the rate that kernels without tiles reach; images with few channels would leave most of a tile empty.
 
-Source: gradients of images of 1 and 3 channels in the measured tables, rounded."""
+Source: gradients of images of 1 and 3 channels in the measured tables, rounded.
+"""
 _CALL_SECONDS = 8e-6
 
 
 def columns_of(work: Convolution) -> tuple[int, ...]:
-    """Return the row of a convolution."""
+    """Return the table row of a convolution."""
     groups = max(1, work.groups)
     return (
         PASSES.index(work.direction), work.batch, max(1, work.in_channels // groups),
@@ -56,7 +58,7 @@ def columns_of(work: Convolution) -> tuple[int, ...]:
 
 
 def measured_columns(direction: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the row of a measured call, whose table gives the padding instead of the output's size."""
+    """Return the table row of a measured call, whose shape states the padding instead of the output size."""
     n, c, h, w, k, filter_h, filter_w, pad_h, pad_w, stride_h, stride_w = shape
     out_h = (h + 2 * pad_h - filter_h) // stride_h + 1
     out_w = (w + 2 * pad_w - filter_w) // stride_w + 1
@@ -66,7 +68,7 @@ def measured_columns(direction: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def features(rows: Array) -> Array:
-    """Return the places of convolutions in a space where neighbours are alike, ``[row, feature]``."""
+    """Return positions of convolutions in a space where similar ones are close, ``[row, feature]``."""
     column = dict(zip(COLUMNS, rows.T))
     window = column["filter_h"] * column["filter_w"]
     strides = np.log2(column["stride_h"] * column["stride_w"])
@@ -92,11 +94,11 @@ def features(rows: Array) -> Array:
 
 
 def seconds(rows: Array, rates: Rates) -> Array:
-    """Return the computed times of convolutions, ``[row]``.
+    """Return the modeled times of convolutions, ``[row]``.
 
     Args:
-        rows: ``[row, COLUMNS]``, no size 0.
-        rates: of the GPU, for the type.
+        rows: ``[row, COLUMNS]``, without sizes of 0.
+        rates: rates of the GPU for the type.
     """
     column = dict(zip(COLUMNS, rows.T))
     flops, moved = _amounts(rows, rates)
@@ -109,10 +111,10 @@ def seconds(rows: Array, rates: Rates) -> Array:
 
 
 def _implicit_product_seconds(rows: Array, rates: Rates) -> Array:
-    """Return the times of products over windows that are never written out, ``[row]``."""
+    """Return the times of products over windows that are never materialized, ``[row]``."""
     direction, n, c, k, h, w, filter_h, filter_w, out_h, out_w, stride_h, stride_w, groups, depth = rows.T
     outputs, window = n * out_h * out_w, filter_h * filter_w
-    # With strides, the phase of an input pixel decides which weights of the window reach it: one product for each
+    # With strides, the phase of an input pixel determines which weights of the window reach it: one product for each
     # phase that any weight reaches.
     phases = np.minimum(filter_h, stride_h) * np.minimum(filter_w, stride_w)
     inputs = n * h * w * phases / (stride_h * stride_w)
@@ -124,13 +126,13 @@ def _implicit_product_seconds(rows: Array, rates: Rates) -> Array:
         (k, c * window, outputs * depth),
     )
     _, nbytes = _amounts(rows, rates)
-    # The gradient of the filters sums over all pixels of all images; the sums of the other passes are short.
+    # The filter gradient sums over all pixels of all images, so it is split; the sums of the other passes are short.
     is_split = direction == PASSES.index("backward_filter")
     return tiled_seconds(*sizes, nbytes, rates, groups, _BEST, is_split)
 
 
 def _fused_winograd_seconds(rows: Array, rates: Rates) -> Array:
-    """Return the times of Winograd's F(2x2, 3x3): 16 products for a tile of 4 outputs instead of 36, ``[row]``."""
+    """Return the times of Winograd's F(2x2, 3x3): 16 products per tile of 4 outputs instead of 36, ``[row]``."""
     direction, n, c, k, _, _, _, _, out_h, out_w, _, _, groups, _ = rows.T
     tiles = n * np.ceil(out_h / 2) * np.ceil(out_w / 2)
     sizes = _sizes_of_pass(direction, (k, tiles, c), (c, tiles, k), (k, c, tiles))
@@ -139,7 +141,7 @@ def _fused_winograd_seconds(rows: Array, rates: Rates) -> Array:
 
 
 def _sizes_of_pass(direction: Array, *sizes: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    """Return rows, columns and sums of the products, from those of each of ``PASSES``."""
+    """Return rows, columns and sum lengths of the products, chosen from those of each of ``PASSES``."""
     m, n, k = (np.choose(direction.astype(int), of_passes) for of_passes in zip(*sizes))
     return m, n, k
 
@@ -155,7 +157,7 @@ January and April 2015). The TITAN Black's 15 passes of single layers in the sam
 
 
 def generation_times(rows: Array, gpu: GPUModel) -> Array | float:
-    """Return the factor of convolutions on GPUs for whose generation no table exists, ``[row]`` or 1.
+    """Return the time factor of convolutions on GPU generations without a measured table, ``[row]`` or 1.
 
     Args:
         rows: ``[row, COLUMNS]``.
@@ -170,15 +172,15 @@ def generation_times(rows: Array, gpu: GPUModel) -> Array | float:
 
 
 _DEPTHWISE_SHARE = {0: 0.5, 1: 0.4, 2: 0.12}
-"""Pass -> share of the memory's bandwidth: TensorFlow's own kernels, whose gradient of the filter adds atomically."""
+"""Pass to fraction of the memory bandwidth: TensorFlow's own kernels, whose filter gradient adds atomically."""
 
 
 def depthwise_seconds(rows: Array, rates: Rates) -> Array:
-    """Return the times of convolutions in which no channel sees another, ``[row]``; memory limits them.
+    """Return the times of depthwise convolutions, which are memory-bound, ``[row]``.
 
     Args:
-        rows: ``[row, COLUMNS]``, no size 0.
-        rates: of the GPU, for the type.
+        rows: ``[row, COLUMNS]``, without sizes of 0.
+        rates: rates of the GPU for the type.
     """
     flops, moved = _amounts(rows, rates)
     share = np.array([_DEPTHWISE_SHARE[place] for place in range(len(PASSES))])[rows[:, 0].astype(int)]
@@ -196,30 +198,31 @@ def _amounts(rows: Array, rates: Rates) -> tuple[Array, Array]:
 
 _NOT_FUSED_SINCE = "8.0.61"
 _PRODUCT_SHARE = 0.75
-"""What the products of transformed tiles reach of the rate; assumed, as large products of cuBLAS do."""
+"""Fraction of the rate that products of transformed tiles reach; assumed, as for large cuBLAS products."""
 _PASSES_SECONDS = 3e-5
 _TILE = 4
 _TRANSFORMED = (_TILE + 2) ** 2
 
 _FOURIER_TIMES = 1.7
-"""Real over computed time of Fourier transforms.
+"""Measured over modeled time of Fourier transforms.
 
 Source: forward and filter gradient of layers L2, L3 and L4 on a GTX TITAN X, cuDNN's third release with its autotuner,
-github.com/soumith/convnet-benchmarks, torch7/layerwise_benchmarks/output.log of 22 August 2015."""
+github.com/soumith/convnet-benchmarks, torch7/layerwise_benchmarks/output.log of 22 August 2015.
+"""
 _FOURIER_SECONDS = 5e-5
 _FOURIER_SIZES = ((16, False), (32, False), (32, True), (64, False), (128, False))
-"""Rows and columns of a transform, and whether images are cut into tiles of that size."""
+"""Size of a transform, and whether images are cut into tiles of that size."""
 _FEWEST_CHANNELS = 16
-"""Sums over fewer are left to other algorithms: transforms cost more than they save."""
+"""Number of channels below which transforms cost more than they save."""
 
 
-def tried_seconds(rows: Array, rates: Rates, library: str | None = None) -> Array:
-    """Returns the times of the fastest of the algorithms computed here, ``[row]``; infinite where none is fit.
+def autotuned_seconds(rows: Array, rates: Rates, library: str | None = None) -> Array:
+    """Return the times of the faster of the two additional algorithms, ``[row]``; infinite where neither applies.
 
     Args:
-        rows: ``[row, COLUMNS of convolutions]``, no size 0; of float32 outside tensor cores.
-        rates: of the GPU, for the type.
-        library: release of CUDA; None: one that has them all.
+        rows: ``[row, COLUMNS]``, without sizes of 0; float32 outside of tensor cores.
+        rates: rates of the GPU for the type.
+        library: CUDA release; None for one that has both algorithms.
     """
     column = dict(zip(COLUMNS, rows.T))
     is_fit = (column["stride_h"] == 1) & (column["stride_w"] == 1)
@@ -244,7 +247,7 @@ def _fourier_seconds(column: dict[str, Array], is_fit: Array, rates: Rates) -> A
     is_fit = is_fit & (filter_h * filter_w > 1) & (np.minimum(column["c"], column["k"]) >= _FEWEST_CHANNELS)
     best = np.full(len(filter_h), np.inf)
     for size, is_tiled in _FOURIER_SIZES:
-        rows, columns = size - filter_h + 1, size - filter_w + 1  # of outputs that one transform gives
+        rows, columns = size - filter_h + 1, size - filter_w + 1  # outputs of one transform
         is_possible = is_fit & (rows > 0) & (columns > 0)
         tiles = column["n"]
         if is_tiled:
@@ -262,13 +265,13 @@ def _fourier_seconds(column: dict[str, Array], is_fit: Array, rates: Rates) -> A
 
 
 def _of_tiles(column: dict[str, Array], tiles: Array, size: int) -> tuple[Array, Array]:
-    """Multiplications of the tiles' products, and how many numbers the tiles of both sides and of the filter hold."""
+    """Return the multiplications of the tile products, and the number of elements in all tiles."""
     channels, filters = column["c"], column["k"]
     return size * tiles * channels * filters, size * (tiles * (channels + filters) + channels * filters)
 
 
 def _images(column: dict[str, Array]) -> Array:
-    """How many numbers both sides hold."""
+    """Return the number of elements of both sides."""
     return column["n"] * (
         column["c"] * column["h"] * column["w"] + column["k"] * column["out_h"] * column["out_w"]
     )

@@ -1,19 +1,20 @@
-"""Seconds of ``Work`` on the GPUs of the catalogue: computed from the data sheet, corrected by measured kernels.
+"""Predicted seconds of ``Work`` on the GPUs of the catalogue: modeled from the data sheet, corrected by measured
+kernels.
 
 For a matrix product, a convolution or a recurrent layer::
 
-    time(GPU, shape) = computed(GPU, shape) * correction(GPU, shape)
+    time(GPU, shape) = modeled(GPU, shape) * correction(GPU, shape)
 
-The correction is measured over computed time, for each measured GPU and shape. For another GPU it is a mean over the
-measured ones, weighted by how alike chips and libraries are (``generations``). The computed time counts as one more
-table there: it is what a mature library takes, and all that is left where no measured GPU is near. For another shape
-the correction is interpolated between the measured shapes (``Interpolation``). A measured GPU at a measured shape gives
-the measured time, except where a convolution has a faster algorithm than the library guessed (``convolutions``).
-Everything else on a GPU is limited by its memory or by the time that starting a kernel takes.
+The correction is measured over modeled time, for each measured GPU and shape. For another GPU it is a mean over the
+measured ones, weighted by the similarity of chips and libraries (``generations``). The modeled time counts as one more
+table: it is the time of a mature library, and all that is left if no measured GPU is near. For another shape the
+correction is interpolated between the measured shapes (``Interpolation``). A measured GPU at a measured shape has the
+measured time, except where a convolution has a faster algorithm than the library guessed (``convolutions``). All other
+kernels are limited by the GPU's memory or by launch overhead.
 
-The corrections come from the measured tables alone. Lengths in the spaces of shapes, the scales of ``generations`` and
-the few shares in the computed times were chosen by leaving GPUs and shapes out of these tables. Nothing was fitted to
-times of whole steps.
+The corrections come from the measured tables alone. Length scales of shapes, the scales of ``generations`` and the few
+fractions in the modeled times were chosen by cross-validation over GPUs and shapes of these tables. Nothing was fitted
+to whole steps.
 
 >>> from gpuplace.device.gpu_models import find_model
 >>> product = Product(m=64, n=1760, k=1760)
@@ -33,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.kernel_times import convolutions, products, recurrences
-from gpuplace.cost.kernel_times.convolutions import tried_seconds
+from gpuplace.cost.kernel_times.convolutions import autotuned_seconds
 from gpuplace.cost.kernel_times.generations import check_library, computed_weight, rates_of, similarity
 from gpuplace.cost.kernel_times.measured import gpus, measured_table
 from gpuplace.cost.kernel_times.memory_bound import memory_bound_seconds, rearranging_seconds
@@ -44,80 +45,81 @@ from gpuplace.typing import Array
 _NOISE = 0.003
 _ROUGH = 0.6
 _CHUNK = 256
-"""Points asked for at once, so that what is computed for them stays in the caches."""
+"""Points evaluated at once, so that their intermediate results stay in the caches."""
 
 
 def _kernel(left: Array, right: Array) -> Array:
-    """Alikeness of points, ``[left, right]``: a rough part, which keeps what is special, and a smooth one."""
+    """Return the covariance of points, ``[left, right]``: a rough part for local deviations, and a smooth one."""
     squares = (
         (left**2).sum(1)[:, None] + (right**2).sum(1)[None, :] - 2.0 * np.einsum("if,jf->ij", left, right)
     )
-    near = np.maximum(squares, 0.0).astype(np.float32)  # after the difference, which needs all digits
-    smooth = np.exp(near * np.float32(-1 / 18)) * np.float32(1.0 - _ROUGH)
-    smooth += np.exp(np.sqrt(near) * np.float32(-1.2)) * np.float32(_ROUGH)
-    return smooth
+    # Only after the difference, which needs double precision.
+    near = np.maximum(squares, 0.0).astype(np.float32)
+    covariance = np.exp(near * np.float32(-1 / 18)) * np.float32(1.0 - _ROUGH)
+    covariance += np.exp(np.sqrt(near) * np.float32(-1.2)) * np.float32(_ROUGH)
+    return covariance
 
 
 class Interpolation:
-    """A function that passes through (or close to) known values."""
+    """Gaussian process regression: a function that passes close to known values."""
 
     def __init__(self, points: Array, values: Array, noise: Array | float = 0.0) -> None:
-        """Learns a function.
+        """Fit the function.
 
         Args:
             points: ``[point, feature]``.
-            values: ``[point]``; points without a value (NaN) are left out.
-            noise: what a point's value is off by at least, squared; one number, or ``[point]``.
+            values: ``[point]``; points without a value (NaN) are ignored.
+            noise: variance of the values; one number, or ``[point]``.
         """
-        known = ~np.isnan(values)
-        self._points = points[known]
-        self._middle = float(np.median(values[known])) if known.any() else 0.0
-        spread = np.broadcast_to(np.asarray(noise, float), values.shape)[known] + _NOISE
+        is_known = ~np.isnan(values)
+        self._points = points[is_known]
+        self._middle = float(np.median(values[is_known])) if is_known.any() else 0.0
+        spread = np.broadcast_to(np.asarray(noise, float), values.shape)[is_known] + _NOISE
         gram = _kernel(self._points, self._points).astype(float)
         gram[np.diag_indices_from(gram)] += spread
-        self._weights = np.linalg.solve(gram, values[known] - self._middle)
+        self._weights = np.linalg.solve(gram, values[is_known] - self._middle)
 
     def __call__(self, points: Array) -> Array:
-        """Returns the values at ``[point, feature]``."""
-        found = np.empty(len(points))
+        """Return the values at ``[point, feature]``."""
+        values = np.empty(len(points))
         for start in range(0, len(points), _CHUNK):
             part = slice(start, start + _CHUNK)
-            found[part] = np.einsum("ij,j->i", _kernel(points[part], self._points), self._weights)
-        return self._middle + found
+            values[part] = np.einsum("ij,j->i", _kernel(points[part], self._points), self._weights)
+        return self._middle + values
 
 
 _OTHER_TYPES = 0.5
-"""Share of a correction (its logarithm) that holds for types other than the measured float32."""
+"""Fraction of a correction (its logarithm) that applies to types other than the measured float32."""
 _SWAPPED_NOISE = 0.3
-"""How far (squared logarithm) the time of a transposed product may be off."""
+"""Variance of the logarithm of a transposed product's time."""
 
 
 @dataclass(frozen=True)
 class MeasuredKind:
-    """A kind of call with its measured table."""
+    """A kind of library call with its measured table."""
 
     model: ModuleType
     """``products``, ``convolutions`` or ``recurrences``."""
     rows: Array
     """The measured shapes, ``[row, COLUMNS of the model]``."""
     times: Array
-    """Measured seconds, ``[row, GPU]``; NaN where there is none."""
+    """Measured seconds, ``[row, GPU]``; NaN where there is no measurement."""
 
     @cached_property
     def features(self) -> Array:
-        """Places of the measured shapes, ``[row, feature]``."""
+        """Positions of the measured shapes, ``[row, feature]``."""
         return self.model.features(self.rows)
 
     @cached_property
     def corrections(self) -> Array:
-        """Logarithm of measured over computed time, ``[row, GPU]``."""
+        """Logarithm of measured over modeled time, ``[row, GPU]``."""
         computed = [self.model.seconds(self.rows, rates_of(find_model(name), "float32")) for name in gpus()]
         return np.log(self.times / np.stack(computed, axis=1))
 
 
 @cache
 def measured_kinds() -> dict[type, MeasuredKind]:
-    """Return the model of times and the measured table for each type of a work's kernel."""
+    """Return the model and the measured table for each type of kernel."""
     gemm = measured_table("gemm")
     conv = measured_table("conv")
     rows: dict[tuple[int, ...], Array] = {}
@@ -139,33 +141,33 @@ def measured_kinds() -> dict[type, MeasuredKind]:
 
 
 class KernelTimes:
-    """Kernel times on GPUs, computed from data sheets and corrected by the tables of measured GPUs."""
+    """Kernel times on GPUs, modeled from data sheets and corrected by the tables of measured GPUs."""
 
     def __init__(
-        self, library: str | None = None, without: Iterable[str] = (), is_tried: bool = True
+        self, library: str | None = None, without: Iterable[str] = (), is_autotuned: bool = True
     ) -> None:
-        """Make the model; tables are read when first needed.
+        """Make the model; tables are read on first use.
 
         Args:
-            library: release of CUDA on all GPUs, such as ``"10.0"``; None: that of each GPU's time.
-            without: names of GPUs whose measured tables are left out, to judge the model by them.
-            is_tried: whether convolutions take their fastest algorithm, which TensorFlow finds by trying them; False:
+            library: CUDA release on all GPUs, such as ``"10.0"``; None for that of each GPU's time.
+            without: names of GPUs whose measured tables are left out, for cross-validation.
+            is_autotuned: whether convolutions use their fastest algorithm, which TensorFlow finds by trial; if False,
                 the algorithm that the library guesses, as in the measured tables.
 
         Raises:
-            InvalidArgumentError: the release or a GPU is unknown.
+            InvalidArgumentError: The release or a GPU is unknown.
         """
         check_library(library)
         self._library = library
         self._without = frozenset(find_model(name).name for name in without)
-        self._is_tried = is_tried
+        self._is_tried = is_autotuned
         self._learned: dict[tuple[GPUModel, type], Interpolation] = {}
 
     def seconds(self, works: Sequence[Work], gpu: GPUModel) -> Array:
         """Return the seconds that a GPU takes for each work, ``[work]``.
 
         Args:
-            works: what the kernels have to do.
+            works: works of the kernels.
             gpu: the GPU.
         """
         times = memory_bound_seconds(works, gpu)
@@ -178,7 +180,7 @@ class KernelTimes:
         return times + rearranging_seconds(works, gpu)
 
     def correction(self, gpu: GPUModel, kind: type) -> Interpolation:
-        """Return the logarithm of a GPU's real over computed times as a function of the shape.
+        """Return the logarithm of a GPU's real over modeled times as a function of the shape.
 
         Args:
             gpu: the GPU.
@@ -189,35 +191,35 @@ class KernelTimes:
         return self._learned[gpu, kind]
 
     def learn(self, gpu: GPUModel, kind: type, rows: Array | None = None) -> Interpolation:
-        """Return the correction, learned from some of the measured shapes; see ``correction``.
+        """Fit a correction to some of the measured shapes; see ``correction``.
 
         Args:
             gpu: the GPU.
             kind: ``Product``, ``Convolution`` or ``Recurrence``.
-            rows: which rows of the measured table to learn from, ``[row]`` of bool; None: all.
+            rows: rows of the measured table to fit, ``[row]`` of bool; None for all.
         """
         measured = measured_kinds()[kind]
-        known = measured.corrections
+        corrections = measured.corrections
         weights = np.array(
             [
                 0.0 if name in self._without else similarity(gpu, find_model(name), self._library)
                 for name in gpus()
             ]
         )
-        weights = np.where(np.isnan(known), 0.0, weights)
+        weights = np.where(np.isnan(corrections), 0.0, weights)
         if rows is not None:
             weights = weights * rows[:, None]
-        # The mean of speeds, not of times: one release of a library without a fast kernel must not outweigh the others.
-        # The computed time is one more table, whose speed is 1 everywhere.
+        # Average speeds, not times: one library release without a fast kernel must not outweigh the others.
+        # The modeled time is one more table, whose speed is 1 everywhere.
         total, computed = weights.sum(axis=1), computed_weight(gpu, self._library)
-        speeds = (weights * np.exp(-np.nan_to_num(known))).sum(axis=1) + computed
+        speeds = (weights * np.exp(-np.nan_to_num(corrections))).sum(axis=1) + computed
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.where(total > 0, np.log((total + computed) / speeds), np.nan)
         if kind is not Product:
             return Interpolation(measured.features, values)
-        turned = products.features(products.swapped(measured.rows))
+        swapped_features = products.features(products.swapped(measured.rows))
         noise = np.repeat([0.0, _SWAPPED_NOISE], len(values))
-        return Interpolation(np.concatenate([measured.features, turned]), np.tile(values, 2), noise)
+        return Interpolation(np.concatenate([measured.features, swapped_features]), np.tile(values, 2), noise)
 
     def _calls(self, kind: type, dtype: str, kernels: list[Any], gpu: GPUModel) -> Array:
         measured = measured_kinds()[kind]
@@ -229,7 +231,7 @@ class KernelTimes:
         times = computed * np.exp(share * self.correction(gpu, kind)(measured.model.features(rows)))
         if kind is Convolution:
             if self._is_tried and dtype == "float32" and not rates.in_tensor_cores:
-                times = np.minimum(times, tried_seconds(rows, rates, self._library))
+                times = np.minimum(times, autotuned_seconds(rows, rates, self._library))
             times *= convolutions.generation_times(rows, gpu)
             groups = rows[:, convolutions.COLUMNS.index("groups")]
             is_depthwise = (groups > 1) & (rows[:, convolutions.COLUMNS.index("c")] == 1)

@@ -29,12 +29,12 @@ SHAPES = {
     "lstm": ("hidden", "n", "steps"),
     "gru": ("hidden", "n", "steps"),
 }  # fmt: skip
-"""Kind of call -> the sizes in a row's shape."""
+"""Kind of call to the names of the sizes in a row's shape."""
 
 
 @dataclass(frozen=True)
 class MeasuredTable:
-    """The measured calls of one kind."""
+    """Measured calls of one kind."""
 
     passes: tuple[str, ...]
     """``"forward"``, ``"backward_input"`` or ``"backward_filter"``, by row."""

@@ -1,4 +1,4 @@
-"""Everything that is no call of a library: bytes over bandwidth, with floors for what starting a kernel takes."""
+"""Times of kernels other than library calls: bytes over bandwidth, with a floor for the launch."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from gpuplace.kernels.work.record import Work
 from gpuplace.typing import Array
 
 _LAUNCH_SECONDS = {3: 4.5e-6, 5: 3.5e-6, 6: 2.8e-6, 7: 2.4e-6}
-"""Major compute capability -> what the shortest kernel keeps the GPU busy; 2 microseconds for later ones.
+"""Major compute capability to the time of the shortest kernel; 2 microseconds for later GPUs.
 
-Source: null-kernel times that CUDA's profilers report on these generations, rounded; estimates."""
+Source: null-kernel times that CUDA's profilers report on these generations, rounded; estimates.
+"""
 _KERNEL_SHARE = 0.9
-"""What kernels of TensorFlow reach of the bandwidth of a plain copy; assumed."""
+"""Fraction of the bandwidth of a plain copy that TensorFlow's kernels reach; assumed."""
 _FLOPS_SHARE = 0.3
-"""What such kernels reach of the rate of arithmetic, which counts a multiplication and an addition as two."""
+"""Fraction of the arithmetic rate that such kernels reach; the rate counts a multiply-add as two operations."""
 _MODEL_SHARE = {
     "reduction": 0.8, "pooling": 0.6, "transpose": 0.7, "resize": 0.5, "gather": 0.5,
     "random": 0.5, "scatter": 0.3, "sort": 0.1,
 }  # fmt: skip
-"""Rule that found the work -> what its kernels reach beside an elementwise one; assumed."""
+"""Rule of the work to the bandwidth of its kernels relative to elementwise ones; assumed."""
 _NORMALIZATION_SHARE = {3: 0.44}
 _LATER_NORMALIZATION_SHARE = 0.61
-"""What batch normalisation reaches beside an elementwise op, on Kepler and later: 0.4 and 0.55 of a plain copy.
+"""Bandwidth of batch normalization relative to an elementwise op, on Kepler and later: 0.4 and 0.55 of a plain copy.
 
 Source: forward and backward passes over ResNet's tensors on a GTX TITAN Black and a GTX TITAN X, the better of two
-libraries, in github.com/soumith/cudnn.torch, issue 100 (medians; eight passes over the tensor)."""
+libraries, in github.com/soumith/cudnn.torch, issue 100 (medians; eight passes over the tensor).
+"""
 
 
 def memory_bound_seconds(works: Sequence[Work], gpu: GPUModel) -> Array:
-    """Returns the seconds of works as if none were a library's call, ``[work]``.
+    """Return the seconds of works as if none were a library call, ``[work]``.
 
     Args:
-        works: what the kernels have to do.
+        works: works of the kernels.
         gpu: the GPU.
     """
     floor, bandwidth = _floor_and_bandwidth(gpu)
@@ -53,17 +55,17 @@ def memory_bound_seconds(works: Sequence[Work], gpu: GPUModel) -> Array:
         )
         for work in works
     ]
-    launches, nbytes, flops, share, slower = np.array(figures, float).reshape(-1, 5).T
+    launches, nbytes, flops, share, flop_factor = np.array(figures, float).reshape(-1, 5).T
     moving = nbytes / (bandwidth * share)
-    computing = flops * slower / (gpu.fp32_flops * gpu.sustained * _FLOPS_SHARE)
+    computing = flops * flop_factor / (gpu.fp32_flops * gpu.sustained * _FLOPS_SHARE)
     return np.where(launches > 0, launches * floor + np.maximum(moving, computing), 0.0)
 
 
 def rearranging_seconds(works: Sequence[Work], gpu: GPUModel) -> Array:
-    """Returns the seconds that a GPU takes besides, to turn images into the library's order and back, ``[work]``.
+    """Return the additional seconds to convert images to the library's layout and back, ``[work]``.
 
     Args:
-        works: what the kernels have to do.
+        works: works of the kernels.
         gpu: the GPU.
     """
     floor, bandwidth = _floor_and_bandwidth(gpu)
@@ -72,6 +74,6 @@ def rearranging_seconds(works: Sequence[Work], gpu: GPUModel) -> Array:
 
 
 def _floor_and_bandwidth(gpu: GPUModel) -> tuple[float, float]:
-    """Seconds of the shortest kernel, and bytes a second of a long elementwise one."""
+    """Return the seconds of the shortest kernel, and the bytes per second of a long elementwise one."""
     floor = _LAUNCH_SECONDS.get(gpu.compute_capability[0], 2e-6)
     return floor, gpu.memory_bandwidth * memory_share(gpu) * _KERNEL_SHARE

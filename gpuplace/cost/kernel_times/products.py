@@ -1,8 +1,8 @@
-"""Matrix products: the time that a mature cuBLAS takes, from tiles, waves and clocks, and which shapes are alike.
+"""Matrix product times of a mature cuBLAS, from tiles, waves and clocks, and a similarity of product shapes.
 
-The product is cut into tiles of the output, one to a block of threads. As many blocks run at once as there are
-multiprocessors, wave after wave, so that one tile too many costs a whole wave. A product with few tiles and long sums
-is also cut along the sums (split-k), and the parts are added up afterwards::
+The output is cut into tiles, one per block of threads. As many blocks run at once as there are multiprocessors, wave
+after wave, so one tile too many costs a whole wave. A product with few tiles and long sums is also split along the sums
+(split-k), and the parts are added up afterwards::
 
           n
       +---+---+---+
@@ -29,7 +29,7 @@ COLUMNS = ("m", "n", "k", "a_t", "b_t", "batch")
 """Columns of the arrays below."""
 
 _TILES = ((128, 128, 1.0), (128, 64, 0.95), (64, 64, 0.85), (128, 32, 0.8), (64, 32, 0.7), (32, 32, 0.5))
-"""Rows, columns, and share of the rate that a multiprocessor reaches with tiles of these sizes."""
+"""Rows, columns, and fraction of its rate that a multiprocessor reaches with tiles of this size."""
 _SPLITS = (1, 2, 4, 8, 16, 32, 64)
 _SHORTEST_SUM = 128
 _BEST = 0.95
@@ -38,19 +38,19 @@ _ADD_UP_SECONDS = 2e-6
 
 
 def columns_of(product: Product) -> tuple[int, ...]:
-    """Return the row of a product in a library's column-major terms."""
+    """Return the table row of a product, in the library's column-major terms."""
     return (product.n, product.m, product.k, product.transpose_b, product.transpose_a, product.batch)
 
 
 def swapped(rows: Array) -> Array:
-    """Return the rows of the transposed products, whose times are much alike."""
+    """Return the rows of the transposed products, whose times are similar."""
     return rows[:, [1, 0, 2, 4, 3, 5]]
 
 
 def features(rows: Array) -> Array:
-    """Return the places of products in a space where neighbours are alike, ``[row, feature]``.
+    """Return positions of products in a space where similar ones are close, ``[row, feature]``.
 
-    A batch counts as that many columns more.
+    A batch counts as additional columns.
     """
     m, n, k, a_t, b_t, batch = np.maximum(rows, 1e-9).T
     return (
@@ -72,11 +72,11 @@ def features(rows: Array) -> Array:
 
 
 def seconds(rows: Array, rates: Rates) -> Array:
-    """Return the computed times of products, ``[row]``.
+    """Return the modeled times of products, ``[row]``.
 
     Args:
-        rows: ``[row, COLUMNS]``, no size 0.
-        rates: of the GPU, for the type.
+        rows: ``[row, COLUMNS]``, without sizes of 0.
+        rates: rates of the GPU for the type.
     """
     m, n, k, _, _, batch = rows.T
     nbytes = (m * n + n * k + m * k) * batch * rates.item_bytes
@@ -93,17 +93,17 @@ def tiled_seconds(
     best: float = _BEST,
     is_split: Array | bool = True,
 ) -> Array:
-    """Return the times of products without what calling the library takes, ``[row]``.
+    """Return the times of products without call overhead, ``[row]``.
 
     Args:
         m: rows of the output, ``[row]``.
         n: columns of the output, ``[row]``.
         k: terms of each sum, ``[row]``.
-        nbytes: bytes that go between the GPU and its memory, ``[row]``.
-        rates: of the GPU, for the type.
+        nbytes: bytes transferred between the GPU and its memory, ``[row]``.
+        rates: rates of the GPU for the type.
         batch: number of such products in one call, ``[row]`` or for all rows.
-        best: share of the GPU's rate that the largest tiles reach.
-        is_split: whether the library also cuts along the sums, ``[row]`` or for all rows.
+        best: fraction of the GPU's rate that the largest tiles reach.
+        is_split: whether the library may split along the sums, ``[row]`` or for all rows.
     """
     computing = np.full(len(m), np.inf)
     for high, wide, share in _TILES:
@@ -113,7 +113,7 @@ def tiled_seconds(
             for split in _SPLITS:
                 loads = tiles * split / rates.sm_count
                 waves = np.where(loads < 4, np.ceil(loads), loads + 0.5)
-                # Power grows with the cube of the clock: idle multiprocessors leave some to those that work.
+                # Power grows with the cube of the clock: idle multiprocessors leave power to the active ones.
                 clock = np.minimum(rates.boost, np.cbrt(waves / loads)) if rates.boost > 1 else 1.0
                 time = waves * 2.0 * rows * columns * np.ceil(k / split) / (rate * clock)
                 if split > 1:

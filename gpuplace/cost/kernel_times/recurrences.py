@@ -1,4 +1,4 @@
-"""Recurrent layers of cuDNN: one product for the inputs of all steps, then a small product for each step."""
+"""cuDNN's recurrent layers: one product for the inputs of all steps, then a small product for each step."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ COLUMNS = ("cell", "backward", "hidden", "batch", "steps", "inputs", "layers")
 
 CELLS = ("vanilla", "lstm", "gru")
 _PRODUCTS = (1, 4, 3)
-"""Products of a step, by cell."""
+"""Products per step, by cell."""
 _STEP_SECONDS = 2e-5
-"""What starting the kernels of a step takes: a product, and the arithmetic of the cell."""
+"""Launch overhead of a step's kernels: a product, and the arithmetic of the cell."""
 
 
 def columns_of(work: Recurrence) -> tuple[int, ...]:
-    """Return the row of a recurrent layer."""
+    """Return the table row of a recurrent layer."""
     return (
         CELLS.index(work.cell), work.direction == "backward", work.hidden, work.batch, work.steps,
         work.inputs or work.hidden, max(1, work.layers),
@@ -28,7 +28,7 @@ def columns_of(work: Recurrence) -> tuple[int, ...]:
 
 
 def features(rows: Array) -> Array:
-    """Return the places of recurrent layers in a space where neighbours are alike, ``[row, feature]``."""
+    """Return positions of recurrent layers in a space where similar ones are close, ``[row, feature]``."""
     cell, backward, hidden, batch, steps, _, _ = rows.T
     kinds = [1.5 * (cell == place) for place in range(len(CELLS))]
     logs = [np.log2(hidden), np.log2(batch), 0.5 * np.log2(steps)]
@@ -36,11 +36,11 @@ def features(rows: Array) -> Array:
 
 
 def seconds(rows: Array, rates: Rates) -> Array:
-    """Return the computed times of recurrent layers, ``[row]``: each step reads the weights again.
+    """Return the modeled times of recurrent layers, ``[row]``: each step reads the weights again.
 
     Args:
-        rows: ``[row, COLUMNS]``; no size 0, except inputs where the layer adds them without a product.
-        rates: of the GPU, for the type.
+        rows: ``[row, COLUMNS]``, without sizes of 0, except inputs if the layer adds them without a product.
+        rates: rates of the GPU for the type.
     """
     cell, backward, hidden, batch, steps, inputs, layers = rows.T
     gates = np.array(_PRODUCTS)[cell.astype(int)] * hidden

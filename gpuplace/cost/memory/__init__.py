@@ -1,1 +1,1 @@
-"""Memory of GPUs predicted."""
+"""Predicted memory of devices."""

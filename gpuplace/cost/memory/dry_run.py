@@ -1,22 +1,22 @@
-"""A step without its arithmetic: the session's own plan, whose kernels hand out arrays that nobody fills.
+"""Dry run of a step: the session's own plan, with kernels that return unfilled arrays.
 
-The schedule is made as a session makes it, with its order, its lifetimes and its counting of memory; only what a node
-is bound to differs. A straight line is walked (``walk``); loops and branches are compiled, as in a session. What a
-kernel does with memory is kept:
+The schedule is built as a session builds it, with its order, lifetimes and memory accounting; only the functions bound
+to nodes differ. A straight line is walked (``walk``); loops and branches are compiled, as in a session. The memory
+behavior of each kernel is kept:
 
-- ops whose result is the memory of their input, or a view of it (``Reshape``, ``Slice``, assignments, reads), run as
-  they are: a view of an array that has no memory (``unfilled``) costs nothing;
-- all others give new arrays of the inferred shapes; only small numbers, which decide about loops and shapes, are
-  computed, and nothing of strings;
+- ops whose result is the memory of their input, or a view of it (``Reshape``, ``Slice``, assignments, reads), run
+  unchanged: a view of an array without memory (``unfilled``) costs nothing;
+- all others return new arrays of the inferred shapes; only small numbers are computed, which may determine loops and
+  shapes, and no strings;
 - arrays and lists of tensors keep their elements, and stack them without copying;
-- a loop that hangs on something else, or of which the user says how often it runs, runs as often as the estimate takes
-  it to, one of functions once; of a conditional of functions the branch runs that the estimate times;
-- whatever reaches outside (queues, files, printing) does not run: its results are empty arrays.
+- a loop that depends on other values, or with a given trip count, runs as often as the estimate assumes, a loop of
+  functions once; of a conditional of functions, the branch runs that the estimate times;
+- ops with effects outside of the step (queues, files, printing) do not run: their results are empty arrays.
 
-How much is done is bounded (`Work`): the memory of a step that takes more is not known.
+The effort is bounded (`Work`): the memory of a step that needs more is unknown.
 
-Nothing is done that changes nothing: nodes alike are bound once, what only happens where memory is not accounted for
-is left out, and variables there need not be computed to have a value.
+Work without effect on memory is skipped: nodes that are alike are bound once, ops that only affect devices without
+accounting are left out, and variables there need not be computed to have a value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.memory.requests import AskingMemory, MemoryRequests, Work
+from gpuplace.cost.memory.requests import MemoryRequests, RecordingMemory, Work
 from gpuplace.cost.memory.step_facts import CallBodies, StepFacts
 from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, is_whole, unfilled, unfilled_like
 from gpuplace.cost.memory.walk import Walk
@@ -60,7 +60,7 @@ from gpuplace.ops.flow.calls import function_call
 from gpuplace.runtime.backends.numpy_backend import NumpyBackend
 from gpuplace.runtime.plan.codegen.functions import PlanCode, PlanForm
 from gpuplace.runtime.plan.codegen.kernel_calls import Environment
-from gpuplace.runtime.plan.compile import PlanMaker
+from gpuplace.runtime.plan.compile import PlanCompiler
 from gpuplace.runtime.plan.schedule.constant_folding import Folder
 from gpuplace.runtime.plan.schedule.costs import tensor_nbytes
 from gpuplace.runtime.plan.schedule.partition import Schedule, Step
@@ -69,35 +69,35 @@ from gpuplace.runtime.session.function_runs import SessionFunctions
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 _AS_THEY_ARE = VARIABLE_OPS | {"SymbolicGradient", "RemoteCall"}
 _COPYING = frozenset({"Bitcast"})
-"""Ops with the memory of their input whose kernels copy what does not lie in one piece."""
+"""Ops that share the memory of their input, but whose kernels copy arrays that are not contiguous."""
 _OF_LISTS = "TensorList"
-"""How the types of ops on lists of tensors begin."""
+"""Prefix of the types of ops on tensor lists."""
 
 
 class _UnfilledArrays:
-    """NumPy for kernels that keep tensors: what they make of large arrays is not filled."""
+    """NumPy for kernels that keep tensors; large results are unfilled."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
     @staticmethod
     def zeros(shape: Sequence[int], dtype: Any) -> Any:
-        """As of NumPy."""
+        """As in NumPy."""
         return unfilled(shape, dtype)
 
     @staticmethod
     def array(value: Any, copy: bool) -> Any:
-        """As of NumPy."""
+        """As in NumPy."""
         return unfilled_like(value)
 
     @staticmethod
-    def add(one: Any, other: Any) -> Any:
-        """As of NumPy, of equal shapes."""
-        return np.add(one, other) if one.nbytes <= SMALL_BYTES else unfilled_like(one)
+    def add(first: Any, second: Any) -> Any:
+        """As in NumPy, for equal shapes."""
+        return np.add(first, second) if first.nbytes <= SMALL_BYTES else unfilled_like(first)
 
     @staticmethod
     def stack(values: Sequence[Any]) -> Any:
-        """As of NumPy."""
+        """As in NumPy."""
         first = values[0]
         if first.nbytes * len(values) <= SMALL_BYTES:
             return np.stack(values)
@@ -105,7 +105,7 @@ class _UnfilledArrays:
 
     @staticmethod
     def concatenate(values: Sequence[Any]) -> Any:
-        """As of NumPy."""
+        """As in NumPy."""
         if sum([value.nbytes for value in values]) <= SMALL_BYTES:
             return np.concatenate(values)
         return unfilled((sum(map(len, values)), *values[0].shape[1:]), values[0].dtype)
@@ -115,7 +115,7 @@ _UNFILLED = _UnfilledArrays()
 
 
 class _DryBackend(NumpyBackend):
-    """A device between whose memories nothing is copied but what is small."""
+    """Backend that copies only small arrays between memories."""
 
     def from_host(self, value: Any) -> Any:
         """As `NumpyBackend.from_host`."""
@@ -131,15 +131,15 @@ class _DryBackend(NumpyBackend):
 
 
 class DryRun:
-    """A session's devices and plans for steps that are not computed.
+    """Devices and plans of a session for steps that are not computed.
 
     Args:
         devices: the devices.
-        kernels: says which arguments are in host memory.
+        kernels: registry that states which arguments are in host memory.
         config: the ``ConfigProto``.
-        release: whose rules.
-        facts: what is known of the step.
-        gpus: full names of the devices whose memory is accounted for.
+        release: release whose rules apply.
+        facts: known facts about the step.
+        gpus: full names of the devices with memory accounting.
     """
 
     def __init__(
@@ -154,65 +154,71 @@ class DryRun:
         self._step, self._branches, self._bodies = facts, facts.branches(), CallBodies(facts.shapes.engine)
         self._work = Work(len(facts.graph.get_operations()))
         self.assumed: dict[str, None] = {}
-        """What had to be assumed of nodes in functions, a sentence each."""
+        """Assumptions about nodes in functions, one sentence each."""
         self.unknown = ""
-        """Why the step may ask for more; ``""`` where nothing is unknown."""
+        """Why the step may need more memory, or ``""``."""
         self._graph = facts.graph
         self._facts: dict[tuple[str, str], _Facts] = {}
         self._alike: dict[tuple[Any, str], Callable[..., Any]] = {}
         self._results: dict[Any, tuple[ResultMaker, bool]] = {}
         self.resources = SessionResources()
-        self.maker = _DryMaker(self, devices, kernels, config, release)
+        self.maker = _DryCompiler(self, devices, kernels, config, release)
         self.resources.functions = SessionFunctions(self.maker)
         self.requests = MemoryRequests()
-        """What has been asked for up to now."""
+        """Requests so far."""
         numbers = itertools.count()
-        self.memories: dict[str, AskingMemory] = {}
+        self.memories: dict[str, RecordingMemory] = {}
         for device in devices:
             memory = None
             if device.name in gpus:
-                memory = AskingMemory(device.name, self.requests, numbers, self.memories, self._work)
+                memory = RecordingMemory(device.name, self.requests, numbers, self.memories, self._work)
                 self.memories[device.name] = memory
             self.maker.backends[device.name] = _DryBackend(device.name, device.device_type, memory)
 
     def run(self, signature: Any, device_of: Callable[[Operation], str], values: Sequence[Any]) -> None:
-        """Runs a step.
+        """Run a step.
 
         Args:
             signature: fetched tensors, target operations, fed tensors.
-            device_of: the placement.
-            values: what is fed.
+            device_of: function that returns the device of an operation.
+            values: fed values.
 
         Raises:
-            OpError: the step cannot be planned.
+            OpError: The step cannot be planned.
         """
         plan = self.maker.make(signature, device_of)
         plan.run(values)
         self.collect()
 
     def collect(self) -> None:
-        """Notes what has been given back by now."""
+        """Record the memory that has been freed by now."""
         for memory in self.memories.values():
             memory.collect()
 
     def close(self) -> None:
-        """Gives up all arrays; what is given back by that is not among the requests."""
+        """Drop all arrays; memory freed by that is not recorded."""
         for memory in self.memories.values():
             memory.requests = MemoryRequests()
         self.resources.is_closed = True
         self.maker.close()
         self.resources.clear()
 
-    def give_values(self, variables: Iterable[Operation], device_of: Callable[[Operation], str]) -> None:
-        """Gives variables values that nobody computes.
+    def set_unfilled_values(
+        self, variables: Iterable[Operation], device_of: Callable[[Operation], str]
+    ) -> None:
+        """Give variables values that nobody computes.
 
         Args:
-            variables: reference variables, or the handles of others, of known shapes.
-            device_of: the placement.
+            variables: reference variables, or handles of resource variables, of known shapes.
+            device_of: function that returns the device of an operation.
         """
         for op in variables:
-            made = bind(op.type, "CPU", np, op, self.resources, device_of(op))()
-            storage = made.variable if isinstance(made, ResourceHandle) else made
+            variable_or_handle = bind(op.type, "CPU", np, op, self.resources, device_of(op))()
+            storage = (
+                variable_or_handle.variable
+                if isinstance(variable_or_handle, ResourceHandle)
+                else variable_or_handle
+            )
             value = unfilled(op.attrs["shape"].known_sizes, storage.dtype.as_numpy_dtype)
             memory = self.memories.get(device_of(op))
             storage.assign(value if memory is None else memory.note(storage.name, device_of(op), value))
@@ -220,7 +226,7 @@ class DryRun:
     def bind(
         self, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str = ""
     ) -> Callable[..., Any]:
-        """What stands for an operation; arguments as of ``kernels.compute.bind``."""
+        """Return the function that replaces an operation's kernel; arguments as in ``kernels.compute.bind``."""
         is_known = op.graph is self._graph
         if op_type == "LoopCond":
             step = self._step
@@ -241,58 +247,58 @@ class DryRun:
             return bind(op_type, device_type, xp, op, session, device)
         likeness = self._step.likeness(op.name) if is_known else None
         key = likeness, device_type
-        made = None if likeness is None else self._alike.get(key)
-        if made is None:
-            made, knows_node = self._stand_in(facts, likeness, device_type, xp, op, session, device)
+        replacement = None if likeness is None else self._alike.get(key)
+        if replacement is None:
+            replacement, knows_node = self._replacement(facts, likeness, device_type, xp, op, session, device)
             if likeness is not None and not knows_node:
-                self._alike[key] = made
-        return made
+                self._alike[key] = replacement
+        return replacement
 
     def _results_of(self, op: Operation, likeness: Any) -> tuple[ResultMaker, bool]:
-        """What makes the results of an operation, and whether it works on a variable; nodes alike have one answer."""
-        found = None if likeness is None else self._results.get(likeness)
-        if found is None:
-            makes = ResultMaker(op, self._step.sizes if op.graph is self._graph else _nothing_known)
-            found = makes, _has_variables(op)
+        """Return the result maker of an operation, and whether it works on a variable; cached for alike nodes."""
+        results = None if likeness is None else self._results.get(likeness)
+        if results is None:
+            maker = ResultMaker(op, self._step.sizes if op.graph is self._graph else _nothing_known)
+            results = maker, _has_variables(op)
             if likeness is not None:
-                self._results[likeness] = found
-        return found
+                self._results[likeness] = results
+        return results
 
-    def _stand_in(
+    def _replacement(
         self, facts: _Facts, likeness: Any, device_type: str, xp: Any, op: Any, session: Any, device: str
     ) -> tuple[Callable[..., Any], bool]:
-        """What stands for an operation that does not run as it is, and whether it knows the node itself."""
+        """Return the function that replaces an operation's kernel, and whether it depends on the node itself."""
         op_type, op_def = op.type, op.op_def
         is_stateful = op_def is None or op_def.is_stateful
-        makes, has_variables = self._results_of(op, likeness)
+        maker, has_variables = self._results_of(op, likeness)
         keeps_to_step = facts.keeps_to_step or has_variables
         is_list = op_type.startswith(_OF_LISTS)
         if facts.is_outside or (is_stateful and not keeps_to_step and not is_list):
-            return makes.new, False
-        if makes.is_known and op.graph is self._graph and self._step.is_guess(op.name):
-            return makes.new, True
+            return maker.new, False
+        if maker.is_known and op.graph is self._graph and self._step.is_guess(op.name):
+            return maker.new, True
         if facts.keeps_to_step or is_list:
             kernel = self._counted(op_type, bind(op_type, device_type, _UNFILLED, op, session, device))
-            return makes.if_fails(kernel) if is_list else kernel, True
+            return maker.if_fails(kernel) if is_list else kernel, True
         kernel = bind(op_type, device_type, xp, op, session, device)
         if op_type in _METADATA or op_type in HANDLING_VARIABLES:
             return kernel, facts.knows_node
         if facts.hands_on:
-            return (kernel if has_variables else makes.if_fails(kernel)), facts.knows_node
+            return (kernel if has_variables else maker.if_fails(kernel)), facts.knows_node
         if has_variables and facts.updates:
             return _updating(op, kernel), True
         if not has_variables and any(tensor.dtype.is_handle for tensor in (*op.inputs, *op.outputs)):
-            return makes.if_fails(kernel), facts.knows_node
+            return maker.if_fails(kernel), facts.knows_node
         if op_type in BATCH_NORMALIZATIONS:
-            return makes.probing(kernel), False  # bound to the attributes alone
-        if not makes.is_known:
-            return makes.unless_inferred(op, kernel, partial(self._report, op, device)), True
-        if makes.nbytes > SMALL_BYTES:
-            return makes.new, False
-        return makes.unless_small(kernel), facts.knows_node
+            return maker.probing(kernel), False  # bound to the attributes alone
+        if not maker.is_known:
+            return maker.unless_inferred(op, kernel, partial(self._report, op, device)), True
+        if maker.nbytes > SMALL_BYTES:
+            return maker.new, False
+        return maker.unless_small(kernel), facts.knows_node
 
     def _counted(self, op_type: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """A kernel that keeps tensors, which counts how many it goes through."""
+        """Return a kernel on tensor lists and arrays that counts the elements it processes."""
         at, work = NUMBERS_OF_ELEMENTS.get(op_type), self._work
 
         def run(*inputs: Any) -> Any:
@@ -306,7 +312,7 @@ class DryRun:
         return run
 
     def _call(self, op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """A call, which says what is known of the body while that runs."""
+        """Return a call that provides the facts about the function's body while the body runs."""
 
         def run(*values: Any) -> Any:
             self._work.spend(1)
@@ -316,12 +322,12 @@ class DryRun:
         return run
 
     def _one_branch(self, op: Operation, context: KernelContext) -> Callable[..., Any]:
-        """The branch of a conditional of functions that the estimate times."""
+        """Return a conditional of functions that runs the branch that the estimate times."""
 
         return lambda index, *values: self._called(op, self._bodies.branch(op, values), 1, context, values)
 
     def _body_once(self, op: Operation, context: KernelContext) -> Callable[..., Any]:
-        """One trip of a loop of functions, as it is taken to run."""
+        """Return a loop of functions that runs one iteration, as the estimate assumes."""
         return lambda *values: self._called(op, op.attrs["body"].name, 0, context, values)
 
     def _called(
@@ -329,32 +335,32 @@ class DryRun:
     ) -> Any:
         self._work.spend(1)
         with self._bodies.inside(op, name, first):
-            made = function_call(name, context)(values)
-        return made[0] if len(made) == 1 else tuple(made)
+            results = function_call(name, context)(values)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def _report(self, op: Operation, device: str, is_bounded: bool) -> None:
-        """Notes that sizes of a node in a function are assumed, or not known."""
-        size = "as many as there can be" if is_bounded else "1"
-        self.assumed[f"Unknown sizes of '{op.name}' ({op.type}) are taken as {size}"] = None
+        """Record that sizes of a node in a function are assumed or unknown."""
+        size = "the largest possible number" if is_bounded else "1"
+        self.assumed[f"Unknown sizes of '{op.name}' ({op.type}) are assumed to be {size}"] = None
         if not is_bounded and device in self.memories and not self.unknown:
-            self.unknown = f"the shape of '{op.name}' ({op.type}) is not known, nor how much it takes"
+            self.unknown = f"the shape and size of '{op.name}' ({op.type}) are not known"
 
 
 _COPIED_AT_ONCE = 64
-"""Elements of a list that are copied in the time of one allocation."""
+"""List elements that are copied in the time of one allocation."""
 
 
 def _nothing_known(node: str, output: int) -> None:
-    """The shapes of nodes of which only the graph tells."""
+    """Return None: no shapes are known beyond those of the graph."""
 
 
 class _Condition:
     """The condition of a loop.
 
     Args:
-        trips: how often it holds whenever the loop is entered; None: it says so itself.
-        nodes: nodes of a trip.
-        work: what trips are counted by.
+        trips: number of times it holds per entry of the loop; None to use its own value.
+        nodes: number of nodes in an iteration.
+        work: budget that iterations count against.
     """
 
     def __init__(self, trips: int | None, nodes: int, work: Work) -> None:
@@ -370,7 +376,7 @@ class _Condition:
 
 
 class _Branch:
-    """The predicate, or the index, of a conditional: the branch that the estimate takes to run.
+    """The predicate or index of a conditional, set to the branch that the estimate assumes to run.
 
     Args:
         value: the predicate or index.
@@ -384,55 +390,56 @@ class _Branch:
 
 
 class _Facts(NamedTuple):
-    """What a dry run asks of an op type on a device type."""
+    """Facts about an op type on a device type."""
 
     runs: bool
-    """Whether it runs as it is."""
+    """Whether its kernel runs unchanged."""
     is_outside: bool
-    """Whether it reaches outside, into the program too, or nothing computes it."""
+    """Whether it has effects outside of the step, calls the program, or has no kernel."""
     keeps_to_step: bool
+    """Whether it keeps tensors only within a step."""
     updates: bool
-    """Whether it changes variables, and gives nothing else out."""
+    """Whether it changes variables and has no other output."""
     hands_on: bool
-    """Whether it computes nothing, but hands on, or shows a part of, what it takes."""
+    """Whether it only passes its input through, or returns a view of it."""
     knows_node: bool
-    """Whether its function is bound to a node, and not to its attributes alone."""
+    """Whether its kernel is bound to a node, not only to attributes."""
 
 
 def _facts_of(op: Operation, device_type: str) -> _Facts:
     op_type, op_def = op.type, op.op_def
-    found, traits = find_compute(op_type, device_type), traits_of(op_type)
+    compute, traits = find_compute(op_type, device_type), traits_of(op_type)
     return _Facts(
-        found is not None and op_type in _AS_THEY_ARE,
-        found is None or traits.reads_outside or traits.calls_program or traits.waits,
+        compute is not None and op_type in _AS_THEY_ARE,
+        compute is None or traits.reads_outside or traits.calls_program or traits.waits,
         op_type.startswith(KEEPING_WITHIN_A_STEP),
         op_def is not None and all(arg.is_ref for arg in op_def.outputs),
         (traits.shares and op_type not in _COPYING)
         or traits.views
         or op_type in CONTROL_FLOW_OPS | IDENTITY_OPS,
-        found is None or found.is_binder or found.wants_context,
+        compute is None or compute.is_binder or compute.wants_context,
     )
 
 
 class _Folder(Folder):
-    """Folds what no function of the program is called for, and computes it where it is small."""
+    """Constant folding without calls into the program, which computes only small results."""
 
     def _may_fold(self, op: Operation) -> bool:
         return not traits_of(op.type).calls_program and super()._may_fold(op)
 
-    def _computed(self, op: Operation, constant: Any) -> tuple[Any, ...] | None:
+    def _compute(self, op: Operation, constant: Any) -> tuple[Any, ...] | None:
         results = ResultMaker(op, _nothing_known)
-        given = sum(tensor_nbytes(tensor) or 0 for tensor in op.inputs)
-        if not results.has_text and given + results.nbytes <= SMALL_BYTES:
-            return super()._computed(op, constant)
+        input_bytes = sum(tensor_nbytes(tensor) or 0 for tensor in op.inputs)
+        if not results.has_text and input_bytes + results.nbytes <= SMALL_BYTES:
+            return super()._compute(op, constant)
         if not results.is_known:
             return None
-        made = results.new()
-        return made if isinstance(made, tuple) else (made,)
+        folded = results.new()
+        return folded if isinstance(folded, tuple) else (folded,)
 
 
-class _DryMaker(PlanMaker):
-    """Makes plans that compute nothing, in a single line."""
+class _DryCompiler(PlanCompiler):
+    """Builds plans that compute nothing, in a single lane."""
 
     def __init__(self, owner: DryRun, devices: Any, kernels: Any, config: Any, release: str) -> None:
         self._owner = owner
@@ -440,21 +447,21 @@ class _DryMaker(PlanMaker):
         self._folder = _Folder(config, owner.resources)
 
     def limit_threads(self, in_an_op: int) -> None:
-        """Leaves the process as it is."""
+        """Leave the threads of the process unchanged."""
 
     def arranged_for_waits(self, schedule: Schedule) -> None:
-        """None: nothing waits where nothing is computed, and what threads ask for comes in an order of its own."""
+        """Return None: nothing waits, and the order of allocations in several threads would be arbitrary."""
 
     def _trimmed(self, schedule: Schedule, backends: Mapping[str, Any]) -> Schedule:
-        """A straight schedule without what no memory hears of."""
-        heard = {name for name, backend in backends.items() if backend.memory is not None}
+        """Return a straight schedule without steps that have no effect on an accounted memory."""
+        accounted = {name for name, backend in backends.items() if backend.memory is not None}
         needed = set(schedule.fetches)
         kept: list[Step] = []
         for step in reversed(schedule.steps):
             if (
-                step.device in heard
+                step.device in accounted
                 or not needed.isdisjoint(step.outputs)
-                or any(slot.location.device in heard for slot in step.inputs)
+                or any(slot.location.device in accounted for slot in step.inputs)
                 or not _only_gives(step)
             ):
                 kept.append(step)
@@ -471,7 +478,7 @@ class _DryMaker(PlanMaker):
         return PlanCode(walk, (), [None], {}, {}, (), ())
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
-        """As `PlanMaker.environment`, with what stands for kernels."""
+        """Return the environment of `PlanCompiler`, with the replacements of kernels."""
         return Environment(
             backends,
             resources,
@@ -483,7 +490,7 @@ class _DryMaker(PlanMaker):
 
 
 def _only_gives(step: Step) -> bool:
-    """Whether a step does nothing but give its results, or change what a variable's value is but not its size."""
+    """Whether a step only returns results, or changes a variable's value without changing its size."""
     op = step.op
     if op is None:
         return True
@@ -493,9 +500,9 @@ def _only_gives(step: Step) -> bool:
 
 
 def _has_variables(op: Operation) -> bool:
-    """Whether an op works on a variable, and does not just read it, as what saves it does.
+    """Whether an op works on a variable, beyond reading it as a saver does.
 
-    What has a handle of something else is told by its name.
+    Handles of other resources are recognized by the op type.
     """
     if op.op_def is not None and any(arg.is_ref for arg in op.op_def.inputs):
         return not op.type.startswith(("Queue", "Reader", "Barrier", "Accumulator", "Lookup", "SparseAccum"))
@@ -511,13 +518,13 @@ def _has_variables(op: Operation) -> bool:
 
 
 def _updating(op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of small variables; of large ones what it does with their memory."""
+    """Return the kernel for small variables, and its memory behavior alone for large ones."""
     gives_reference = bool(op.outputs)
 
     def run(*inputs: Any) -> Any:
-        storages = [getattr(one, "resource", one) for one in inputs]
-        storages = [one for one in storages if isinstance(one, VariableStorage)]
-        if sum([one.nbytes for one in (*storages, *inputs) if hasattr(one, "nbytes")]) <= SMALL_BYTES:
+        resources = [getattr(value, "resource", value) for value in inputs]
+        storages = [storage for storage in resources if isinstance(storage, VariableStorage)]
+        if sum([value.nbytes for value in (*storages, *inputs) if hasattr(value, "nbytes")]) <= SMALL_BYTES:
             return kernel(*inputs)
         change(storages, _unfilled_values)
         return inputs[0] if gives_reference else ()
@@ -526,7 +533,7 @@ def _updating(op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unfilled_values(values: Sequence[Any], are_own: Sequence[bool]) -> list[Any]:
-    """New values: an array that nobody else has is written over, as by ``kernels.resources.change``."""
+    """Return new values; as in ``kernels.resources.change``, an array without other references is overwritten."""
     own = [
         value.nbytes >= LARGE_BYTES and sys.getrefcount(value) <= _REFERENCES and is_whole(value)
         for value in values
@@ -535,8 +542,9 @@ def _unfilled_values(values: Sequence[Any], are_own: Sequence[bool]) -> list[Any
 
 
 def _references(values: Sequence[Any], are_own: Sequence[bool]) -> int:
-    """References to an item of a list where it is looked at as in `_unfilled_values`."""
+    """Return the number of references to a list item in a loop like that of `_unfilled_values`."""
     return max([value.nbytes * 0 + sys.getrefcount(value) for value in values])
 
 
 _REFERENCES = _references([np.zeros(1)], [False])
+"""Reference count of an array that nobody else holds."""

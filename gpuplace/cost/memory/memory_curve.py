@@ -1,7 +1,8 @@
 """Bytes in use over the time of a predicted step.
 
-Memory is predicted in the order of the session's plan, time in the order of the executor, and the two differ. What a
-node allocates is shown at the begin of the node, moved as little as the plan's order asks for (isotonic regression).
+Memory is predicted in the order of the session's plan, time in the order of the executor, and the two differ. The
+allocations of a node are shown at the node's begin, moved as little as the plan's order requires (isotonic
+regression).
 
 >>> in_order([1.0, 4.0, 2.0, 5.0])
 [1.0, 3.0, 3.0, 5.0]
@@ -19,11 +20,14 @@ from gpuplace.graph.op_sets import PASSING_ON, VARIABLE_OPS
 
 
 def memory_curve(step: Any, device: str) -> list[tuple[float, int]]:
-    """Seconds since the step's begin, and bytes in use from then on; nothing for a device without an allocator.
+    """Return the changes of memory: seconds since the begin of the step, and bytes in use from then on.
 
     Args:
         step: the `StepEstimate`.
-        device: full name.
+        device: full device name.
+
+    Returns:
+        The changes; empty for a device without an allocator.
     """
     use = next((use for use in step.memory.devices if use.device == device), None)
     if use is None:
@@ -41,10 +45,10 @@ def memory_curve(step: Any, device: str) -> list[tuple[float, int]]:
 
 
 def in_order(values: Sequence[float]) -> list[float]:
-    """The ascending values that are nearest to these, by the sum of squares.
+    """Return the ascending sequence with the smallest squared distance from the values.
 
     Source: Barlow, Bartholomew, Bremner and Brunk, Statistical inference under order restrictions, 1972
-    (neighbours that are out of order are pooled).
+    (adjacent violators are pooled).
     """
     pools: list[tuple[float, int]] = []
     for value in values:
@@ -57,20 +61,20 @@ def in_order(values: Sequence[float]) -> list[float]:
 
 
 def host_memory(step: Any) -> dict[str, int]:
-    """Return the full name of each device that is no GPU to the most bytes of its tensors at a time.
+    """Return the peak bytes of tensors on each device that is not a GPU, by full device name.
 
-    What a node of a CPU gives out is there from its begin to the end of the last that takes it, by the predicted times;
+    An output of a CPU node is alive from the node's begin to the end of its last consumer, by the predicted times;
     variables stay.
 
     Args:
         step: the `StepEstimate`.
     """
-    graph, shapes, of = step.part.graph, step.shapes, step.node_times
+    graph, shapes, times = step.part.graph, step.shapes, step.node_times
     device = np.where(step.part.is_fed, 0, np.maximum(step.part.device, 0))
-    on_cpu = ~step.machinery.is_gpu[device] & np.isfinite(of["start"])
-    until = of["end"].copy()
-    is_variable, own = graph.of_types(VARIABLE_OPS), ~graph.of_types(PASSING_ON)
-    ends = np.where(np.isfinite(of["end"][graph.dst]), of["end"][graph.dst], 0.0)
+    on_cpu = ~step.machinery.is_gpu[device] & np.isfinite(times["start"])
+    until = times["end"].copy()
+    is_variable, has_memory = graph.of_types(VARIABLE_OPS), ~graph.of_types(PASSING_ON)
+    ends = np.where(np.isfinite(times["end"][graph.dst]), times["end"][graph.dst], 0.0)
     np.maximum.at(until, graph.src, ends)
     first = step.flow.first_copy
     item_copy = step.flow.item_node - first
@@ -82,19 +86,19 @@ def host_memory(step: Any) -> dict[str, int]:
     kept = {names[number]: 0 for number in np.flatnonzero(~step.machinery.is_gpu).tolist()}
     changes: dict[str, list[tuple[float, int]]] = {name: [] for name in kept}
     for node in np.flatnonzero(on_cpu).tolist():
-        if not own[node]:
+        if not has_memory[node]:
             continue
         nbytes = sum(map(bytes_of, shapes.sizes[node], shapes.kinds[node].dtypes))
         name = names[device[node]]
         if is_variable[node]:
             kept[name] += nbytes
         elif nbytes:
-            changes[name] += [(float(of["start"][node]), nbytes), (float(until[node]), -nbytes)]
+            changes[name] += [(float(times["start"][node]), nbytes), (float(until[node]), -nbytes)]
     return {name: _most(kept[name], changes[name]) for name in kept}
 
 
 def _most(in_use: int, changes: list[tuple[float, int]]) -> int:
-    """The most bytes in use, of those at first and what changes them, by time."""
+    """Return the peak of the bytes in use, given the initial bytes and the changes by time."""
     most = in_use
     for _, change in sorted(changes):
         in_use += change

@@ -1,7 +1,7 @@
-"""What a step asks of the memories of GPUs, in its order, and what allocators of any size answer.
+"""Memory requests of a step in order, and the answers of allocators of any size.
 
-Which tensors want memory, and when they give it back, does not hang on how much there is: so a step is gone through
-once, and its requests are put to the allocators of one machine after the other.
+Which tensors need memory, and when they free it, does not depend on how much there is. A step is therefore run once,
+and its requests are replayed on the allocators of one machine after another.
 """
 
 from __future__ import annotations
@@ -18,69 +18,68 @@ from gpuplace.runtime.memory.device_memory import DeviceMemory
 from gpuplace.runtime.memory.simulated_memory import Owner, TensorMemory
 
 UNBOUNDED = 1 << 62
-"""Bytes of a memory that everything fits into."""
+"""Bytes of a memory in which everything fits."""
 _GIVEN_BACK = -1
 
 
 Request = tuple[str, str, int, int]
-"""Full name of the GPU; node that bytes are taken for, "" where they go back; how many bytes, negative where they go
-back; and a number that tells those bytes from all others."""
+"""Full name of the GPU; node that allocates, or "" to free; bytes, negative to free; unique number of the chunk."""
 
 
 @dataclass(slots=True, eq=False)
 class MemoryRequests:
-    """What came and went on all GPUs."""
+    """Allocations and deallocations on all GPUs, in order."""
 
     rows: list[Request] = field(default_factory=list)
     begin: int = 0
-    """Where the step begins; before are its variables."""
+    """Position where the step begins, after the variables."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 MOST_WORK = 500_000
-"""Allocations, nodes in trips of loops and elements of arrays of tensors that are gone through, besides `_OF_NODE`."""
+"""Budget of allocations, nodes in loop iterations and elements of tensor arrays, in addition to `_OF_NODE`."""
 _OF_NODE = 4
-"""The same for each node of the graph."""
+"""Additional budget per node of the graph."""
 
 
 class Work:
-    """How much of a step may still be gone through: allocations, nodes of loops, elements of arrays of tensors.
+    """Budget of a dry run: allocations, nodes in loop iterations, elements of tensor arrays.
 
     Args:
-        nodes: nodes of the graph.
+        nodes: number of nodes in the graph.
     """
 
     def __init__(self, nodes: int) -> None:
         self._most = self._left = MOST_WORK + _OF_NODE * nodes
 
     def spend(self, count: int) -> None:
-        """Say what is about to be gone through.
+        """Spend some of the budget.
 
         Args:
-            count: how much.
+            count: amount to spend.
 
         Raises:
-            ResourceExhaustedError: it is too much.
+            ResourceExhaustedError: The budget is exhausted.
         """
         self._left -= count
         if self._left < 0:
             raise ResourceExhaustedError.of(
-                f"the step has more than {self._most:,} allocations and nodes in trips of loops",
-                hint="fewer trips (trip_counts), or a smaller batch where a loop goes over it",
+                f"the step has more than {self._most:,} allocations and nodes in loop iterations",
+                hint="set a smaller trip_counts, or a smaller batch if a loop runs over it",
             )
 
 
-class AskingMemory(TensorMemory):
-    """The tensors of a GPU where nobody hands out bytes: what they ask for is noted.
+class RecordingMemory(TensorMemory):
+    """Tensors of a GPU without an allocator: requests are recorded.
 
     Args:
         device: full name of the GPU.
-        requests: where.
-        numbers: gives a new number each time.
-        memories: of all GPUs, by their names.
-        work: what allocations are counted by.
+        requests: record of the requests.
+        numbers: source of unique numbers.
+        memories: memories of all GPUs, by name.
+        work: budget of the allocations.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class AskingMemory(TensorMemory):
         device: str,
         requests: MemoryRequests,
         numbers: itertools.count[int],
-        memories: Mapping[str, AskingMemory],
+        memories: Mapping[str, RecordingMemory],
         work: Work,
     ) -> None:
         super().__init__(device)
@@ -113,72 +112,73 @@ class AskingMemory(TensorMemory):
             entry.chunk = None
 
     def collect(self) -> None:
-        """Notes what was dropped."""
+        """Record the memory of dropped tensors as free."""
         if self._dropped:
             self._release_dropped()
 
 
 class Failure(NamedTuple):
-    """What does not fit."""
+    """A request that does not fit."""
 
     device: str
     """Full name of the GPU."""
     label: str
-    """Node that wants the bytes."""
+    """Node that requests the bytes."""
     nbytes: int
-    """How many."""
+    """Requested bytes."""
 
 
 @dataclass(slots=True, eq=False)
 class MemoryRecord:
-    """What came into the memory of one GPU and went, in its order, as columns."""
+    """Allocations and deallocations in the memory of one GPU, in order, as columns."""
 
     allocator: BFCAllocator
-    """Who answered, as it is at the end."""
+    """The allocator, in its final state."""
     labels: list[str] = field(default_factory=list)
-    """Node that bytes were taken for; "" for bytes that went back."""
+    """Node that allocates; "" for a deallocation."""
     addresses: list[int] = field(default_factory=list)
     in_use: list[int] = field(default_factory=list)
-    """Bytes in use from then on."""
+    """Bytes in use afterwards."""
     begin: int = 0
-    """Where the step begins."""
+    """Position where the step begins."""
     variables: int = 0
-    """Bytes in use there."""
+    """Bytes in use when the step begins."""
     peak_before: int = 0
-    """Most bytes in use up to there."""
+    """Peak bytes in use before the step."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def begin_step(self) -> None:
-        """Says that the step begins."""
+        """Mark the begin of the step."""
         stats = self.allocator.stats()
         self.begin, self.variables, self.peak_before = len(self), stats.bytes_in_use, stats.peak_bytes_in_use
         self.allocator.clear_stats()
 
 
 class _QuietAllocator(BFCAllocator):
-    """An allocator that logs nothing when it runs out of memory: the estimate says so."""
+    """Allocator that logs nothing when it runs out of memory; the estimate reports it."""
 
     def _log_failure(self, nbytes: int) -> None:
         pass
 
 
-def answered(
+def replay(
     requests: MemoryRequests,
     devices: DeviceSet,
     limits: Mapping[str, tuple[int, int]],
     growth: bool,
     release: str,
 ) -> tuple[dict[str, MemoryRecord], Failure | None]:
-    """What allocators make of requests, up to the end or to what does not fit: a record for each GPU.
+    """Replay requests on allocators, up to the end or the first request that does not fit; return a record for each
+    GPU.
 
     Args:
-        requests: what is asked for.
+        requests: the requests.
         devices: the devices.
-        limits: full name of each GPU -> bytes of its memory, and that its allocator may hand out.
-        growth: whether allocators take memory as it is needed.
-        release: whose allocators.
+        limits: full name of each GPU to the bytes of its memory, and the bytes that its allocator may use.
+        growth: whether allocators reserve memory as needed (``allow_growth``).
+        release: release of the allocators.
     """
     physical: dict[int, DeviceMemory] = {}
     records: dict[str, MemoryRecord] = {}
@@ -186,7 +186,7 @@ def answered(
         if device.name in limits:
             capacity, limit = limits[device.name]
             key = -1 - device.id if device.physical_id is None else device.physical_id
-            made = _QuietAllocator(
+            allocator_of_gpu = _QuietAllocator(
                 physical.setdefault(key, DeviceMemory(capacity)),
                 limit,
                 allow_growth=growth,
@@ -194,7 +194,7 @@ def answered(
                 retry_wait_ms=0,
                 release=release,
             )
-            records[device.name] = MemoryRecord(made)
+            records[device.name] = MemoryRecord(allocator_of_gpu)
     addresses: dict[int, int] = {}
     for position, (name, label, nbytes, number) in enumerate(requests.rows):
         if position == requests.begin:
@@ -206,10 +206,10 @@ def answered(
             address = addresses.pop(number)
             allocator.deallocate(address)
         else:
-            taken = allocator.allocate(nbytes, label=label)
-            if taken is None:
+            allocated = allocator.allocate(nbytes, label=label)
+            if allocated is None:
                 return records, Failure(name, label, nbytes)
-            address = addresses[number] = taken
+            address = addresses[number] = allocated
         record.labels.append(label)
         record.addresses.append(address)
         record.in_use.append(allocator.bytes_in_use)

@@ -1,4 +1,4 @@
-"""What is known of a step whose plan is gone through without its arithmetic, by the names of its nodes."""
+"""Known facts about the nodes of a step in a dry run, by node name."""
 
 from __future__ import annotations
 
@@ -22,48 +22,50 @@ from gpuplace.runtime.plan.lowered_graph import LoweredGraph, runs_lowered
 from gpuplace.why.placement import Placement
 
 MOST_IN_LOOP = 200_000
-"""Nodes in trips of a loop that are gone through where all trips are alike."""
+"""Nodes in the iterations of one loop that run at most, if all iterations are alike."""
 _KEEPING = (*KEEPING_WITHIN_A_STEP, "TensorList")
-"""How the types of ops begin that may keep tensors from one trip of a loop to the next."""
+"""Prefixes of the types of ops that may keep tensors from one iteration to the next."""
 
 
 class StepFacts:
-    """What is known of the nodes of a step; of those in bodies of functions, which may have the same names, nothing is.
+    """Known facts about the nodes of a step, not about nodes in function bodies, which may have the same names.
 
     Args:
         graph: the graph as a session runs it.
-        part: what runs.
-        shapes: of what runs.
+        part: the nodes that run.
+        shapes: their shapes.
     """
 
     def __init__(self, graph: Graph, part: StepPart, shapes: StepShapes) -> None:
         self.graph, self.part, self.shapes, self.index = graph, part, shapes, part.graph.index
         self.assumed: dict[str, None] = {}
-        """What had to be assumed, a sentence each."""
+        """Assumptions, one sentence each."""
 
     def sizes(self, node: str, output: int) -> tuple[int | None, ...] | None:
-        """Sizes of a tensor."""
+        """Return the sizes of a tensor."""
         place = self.index.get(node)
         if place is None or output >= len(self.shapes.sizes[place]):
             return None
         return self.shapes.sizes[place][output]
 
     def trips(self, node: str) -> int | None:
-        """How often the loop that a node decides about runs, where that is settled, or more often than it has to."""
+        """Return the number of iterations of the loop with a given condition; None to evaluate the condition."""
         frame = self.frame(node)
         trips, most = self.shapes.trips.get(frame, 0), max(MOST_IN_LOOP // self.trip_work(node), 1)
         if trips > most and frame in self.alike:
-            said = f"Memory: {most:,} trips of loop '{frame}', all alike, stand for its {trips:,.0f}"
-            self.assumed[said] = None
+            assumption = (
+                f"Memory: {most:,} iterations of loop '{frame}' represent all {trips:,.0f}, which are alike"
+            )
+            self.assumed[assumption] = None
             return most
         return round(trips) if frame in self.shapes.settled else None
 
     def frame(self, node: str) -> str:
-        """The loop that a node is in; "" outside of loops."""
+        """Return the innermost loop of a node; "" outside of loops."""
         return self.shapes.frames[self.index[node]] if node in self.index else ""
 
     def trip_work(self, node: str) -> int:
-        """How many nodes are in the loop that a node decides about."""
+        """Return the number of nodes in the loop with a given condition."""
         return max(self._nodes_of_loops[self.frame(node)], 1)
 
     @cached_property
@@ -72,18 +74,18 @@ class StepFacts:
 
     @cached_property
     def alike(self) -> set[str]:
-        """Loops whose trips allocate alike: all shapes are known, and nothing is kept from one to the next."""
+        """Loops whose iterations allocate alike: all shapes are known, and nothing is kept from one to the next."""
         shapes, outer = self.shapes, self.shapes.outer_frames
-        found = {frame for frame in shapes.frames if frame}
+        loops = {frame for frame in shapes.frames if frame}
         for node, frame in enumerate(shapes.frames):
-            if node in shapes.rests_on or shapes.kinds[node].op_type.startswith(_KEEPING):
-                while frame in found:
-                    found.discard(frame)
+            if node in shapes.assumption_of_node or shapes.kinds[node].op_type.startswith(_KEEPING):
+                while frame in loops:
+                    loops.discard(frame)
                     frame = outer.get(frame, "")
-        return found
+        return loops
 
     def branches(self) -> dict[str, int]:
-        """Node that decides about conditionals to the branch that runs, as the times of the estimate have it."""
+        """Return each predicate or index node of conditionals with the branch that the estimate assumes to run."""
         graph, taken = self.part.graph, branches_taken(self.part.graph, self.shapes.taken)
         return {
             graph.names[source]: branch
@@ -93,14 +95,13 @@ class StepFacts:
         }
 
     def likeness(self, node: str) -> Any:
-        """The kind of a node and the sizes that it gives, where all are known."""
+        """Return the kind of a node and its output sizes; None unless all sizes are known."""
         place = self.index.get(node)
         if place is None:
             return None
         sizes = self.shapes.sizes[place]
-        for given in sizes:
-            if given is None or None in given:
-                return None
+        if any(shape is None or None in shape for shape in sizes):
+            return None
         return self.shapes.kinds[place].number, sizes
 
     def is_guess(self, node: str) -> bool:
@@ -109,24 +110,24 @@ class StepFacts:
 
 
 def running_graph(placement: Placement) -> Graph:
-    """Return the graph that a placement is of, as a session runs it; made once for the graph that was placed.
+    """Return the graph of a placement as a session runs it, cached in the placed graph.
 
     Args:
         placement: the placement.
 
     Raises:
-        InvalidArgumentError: a node is not sound, or the placement keeps no graph that could be run.
-        NotFoundError: an op is not registered.
+        InvalidArgumentError: A node is invalid, or the placement contains no graph that can be run.
+        NotFoundError: An op is not registered.
     """
     source = placement.graph.source
     if isinstance(source, Graph) and not runs_lowered(placement.graph):
         return source
-    found: Graph | None = placement.graph.__dict__.get("_running_graph")
-    if found is None:
+    graph: Graph | None = placement.graph.__dict__.get("_running_graph")
+    if graph is None:
         program = source if isinstance(source, Graph) else _functions(placement)
-        found = LoweredGraph(program, placement.graph, placement.placer.catalogue)
-        placement.graph.__dict__["_running_graph"] = found
-    return found
+        graph = LoweredGraph(program, placement.graph, placement.placer.catalogue)
+        placement.graph.__dict__["_running_graph"] = graph
+    return graph
 
 
 def _functions(placement: Placement) -> Graph:
@@ -136,17 +137,17 @@ def _functions(placement: Placement) -> Graph:
 
     source = placement.graph.source
     if not isinstance(source, PlacedPart):
-        raise InvalidArgumentError.of("the placement keeps no graph that could be run")
+        raise InvalidArgumentError.of("The placement contains no graph that can be run.")
     graph = Graph()
     add_library(graph, source.model.library(source.part), placement.placer.catalogue.ops)
     return graph
 
 
 class CallBodies:
-    """The calls that are under way, the innermost last.
+    """Active calls, the innermost last.
 
     Args:
-        engine: the shapes of the graph that calls.
+        engine: shapes of the calling graph.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -155,12 +156,12 @@ class CallBodies:
 
     @contextmanager
     def inside(self, op: Operation, name: str, first: int) -> Iterator[None]:
-        """Runs the body of a function that an operation calls.
+        """Enter the body of a function that an operation calls.
 
         Args:
-            op: what calls.
-            name: the function.
-            first: the position of its first argument among the inputs of the operation.
+            op: the calling operation.
+            name: name of the function.
+            first: position of its first argument among the inputs of the operation.
         """
         engine, node = self._node(op)
         body = None
@@ -177,20 +178,20 @@ class CallBodies:
 
         Args:
             op: the conditional.
-            values: what the function gets.
+            values: arguments of the function.
         """
         engine, node = self._node(op)
         if engine is not None and node is not None:
             names = branches_that_run(engine, node, engine.kinds[node])
-            found = longest_body(engine, names, calls.arguments_of(engine, node, 1))
+            longest = longest_body(engine, names, calls.arguments_of(engine, node, 1))
         else:
             names = calls.branches_of(op.attrs)
             arguments = [calls.Argument(getattr(value, "shape", None)) for value in values]
-            found = longest_body(self._outermost, names, arguments)
-        return names[0] if found is None else found[0]
+            longest = longest_body(self._outermost, names, arguments)
+        return names[0] if longest is None else longest[0]
 
     def _node(self, op: Operation) -> tuple[Engine | None, int | None]:
-        """The position of an operation among the nodes of the graph that is being gone through."""
+        """Return the position of an operation in the innermost active graph."""
         engine = self._engines[-1]
         node = None if engine is None else engine.graph.index.get(op.name)
         if engine is None or node is None or engine.kinds[node].op_type != op.type:

@@ -1,7 +1,7 @@
-"""Memory predicted: what the allocators of simulated GPUs answer to all that a step asks of them.
+"""Predicted memory: the answers of simulated GPUs' allocators to all requests of a step.
 
-The peak is what the allocator's ``peak_bytes_in_use`` shows then. What does not fit is asked of a memory without a
-limit, to say by how much.
+The peak is the allocator's ``peak_bytes_in_use``. If a request does not fit, the step is replayed on a memory without
+a limit, to find how much is missing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from gpuplace.cost.memory.requests import UNBOUNDED, MemoryRecord, answered
-from gpuplace.cost.memory.step_requests import Asked, StepToAsk
+from gpuplace.cost.memory.requests import UNBOUNDED, MemoryRecord, replay
+from gpuplace.cost.memory.step_requests import StepDryRun, StepRequests
 from gpuplace.cost.memory.variables import variable_bytes
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.device.parsed_name import short_name
@@ -27,17 +27,17 @@ from gpuplace.why.placement import Placement
 
 _MOST = 5
 _MOST_KNOWN = 4
-"""Placements whose requests are kept."""
+"""Number of placements whose requests are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class AliveTensor:
-    """What was in a GPU's memory at the peak."""
+    """A tensor in a GPU's memory at the peak."""
 
     name: str
-    """The node that made it, or the variable."""
+    """The node that computed it, or the variable."""
     op: str
-    """Op type; ``"variable"`` for what a variable keeps."""
+    """Op type; ``"variable"`` for the value of a variable."""
     scope: str
     """Name scope."""
     nbytes: int
@@ -46,21 +46,21 @@ class AliveTensor:
 
 @dataclass
 class DeviceUse:
-    """The memory of one GPU in a step."""
+    """Memory of one GPU in a step."""
 
     device: str
     """Full name."""
     limit: int
-    """Bytes that its allocator may hand out."""
+    """Bytes that its allocator may use."""
     record: MemoryRecord
-    """What came and went since the session began."""
+    """Allocations and deallocations since the session began."""
     called: Callable[[str, bool], tuple[str, str]]
-    """Node, and whether it ran before the step -> name and op type of what keeps its bytes."""
+    """Function from a node, and whether it ran before the step, to the name and op type of the owner of its bytes."""
     short: int = 0
-    """Bytes that are missing; 0 where it fits."""
+    """Missing bytes; 0 if the step fits."""
     failed_at: str = ""
     """Node whose tensor does not fit."""
-    wanted: int = 0
+    requested: int = 0
     """Bytes of that tensor."""
 
     @property
@@ -75,33 +75,33 @@ class DeviceUse:
 
     @cached_property
     def step_peak(self) -> int:
-        """Most bytes in use while the step ran."""
+        """Peak bytes in use during the step."""
         return self.record.allocator.stats().peak_bytes_in_use
 
     @property
     def peak(self) -> int:
-        """Most bytes in use since the session began."""
+        """Peak bytes in use since the session began."""
         return max(self.step_peak, self.record.peak_before)
 
     @property
     def fragmentation(self) -> float:
-        """Part of the free memory that is not in its largest piece, at the end of the step."""
+        """Fraction of the free memory outside of its largest piece, at the end of the step."""
         return self.record.allocator.fragmentation()
 
     @cached_property
     def peak_position(self) -> int:
-        """Position in the record where most bytes are in use for the first time; -1 where there never are any."""
+        """Position of the first peak in the record; -1 without allocations."""
         in_use = self.record.in_use
         return in_use.index(max(in_use)) if in_use else -1
 
     @property
     def at(self) -> str:
-        """What was being allocated at the peak."""
+        """Node that allocated at the peak."""
         return self.record.labels[self.peak_position] if len(self.record) else ""
 
     @cached_property
     def alive(self) -> tuple[AliveTensor, ...]:
-        """What was in use at the peak, the largest first."""
+        """Tensors in use at the peak, the largest first."""
         alive: dict[int, tuple[str, int, bool]] = {}
         before, count = 0, self.peak_position + 1
         record = self.record
@@ -113,12 +113,12 @@ class DeviceUse:
             else:
                 alive.pop(address, None)
             before = in_use
-        found = []
+        tensors = []
         for label, size, is_kept in alive.values():
             name, op_type = self.called(label, is_kept)
-            found.append(AliveTensor(name, op_type, name.rpartition("/")[0], size))
-        found.sort(key=lambda tensor: (-tensor.nbytes, tensor.name))
-        return tuple(found)
+            tensors.append(AliveTensor(name, op_type, name.rpartition("/")[0], size))
+        tensors.sort(key=lambda tensor: (-tensor.nbytes, tensor.name))
+        return tuple(tensors)
 
     @cached_property
     def timeline(self) -> tuple[tuple[str, int], ...]:
@@ -128,63 +128,63 @@ class DeviceUse:
 
 
 class MemoryCost(NamedTuple):
-    """The memory of a device in a step."""
+    """Memory of a device in a step."""
 
     device: str
     """Full name."""
     limit: int
-    """Bytes that its allocator may hand out; 0: no limit."""
+    """Bytes that its allocator may use; 0 without a limit."""
     peak: int | None
-    """Most bytes in use, variables included; None where that is not known."""
+    """Peak bytes in use, variables included; None if unknown."""
     variables: int
-    """Bytes of the graph's variables, as they are declared."""
+    """Declared bytes of the graph's variables."""
     at: str
-    """Node that was being run at the peak."""
+    """Node that ran at the peak."""
     fits: bool | None
-    """Whether it fits; None where that is not known."""
+    """Whether the step fits; None if unknown."""
     fragmentation: float | None
-    """Part of the free memory that is not in its largest piece, at the end, 0 to 1; None where the peak is."""
+    """Fraction of the free memory outside of its largest piece at the end, 0 to 1; None if the peak is unknown."""
     constants: int | None
-    """Bytes of constants in use at the peak; None where the peak is."""
+    """Bytes of constants in use at the peak; None if the peak is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class StepMemory:
-    """The memory of all devices in a step."""
+    """Memory of all devices in a step."""
 
     devices: tuple[DeviceUse, ...]
-    """The GPUs; none where their memory is not known."""
+    """The GPUs; empty if their memory is unknown."""
     hosts: Mapping[str, int]
-    """Full name of each other device -> most bytes of its tensors of the step, variables included."""
+    """Full name of each other device to the peak bytes of its tensors, variables included."""
     variables: Mapping[str, int] = field(default_factory=dict)
-    """Full name of a device to the bytes of the graph's variables there, as they are declared."""
+    """Full name of a device to the declared bytes of the graph's variables there."""
     assumed: tuple[str, ...] = field(default=())
-    """What had to be assumed."""
+    """Assumptions, one sentence each."""
     unknown: str = ""
-    """Why the memory of GPUs is not known; ``""`` where it is."""
+    """Why the memory of GPUs is unknown, or ``""``."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """Full name of each GPU whose memory is not known -> bytes that its allocator may hand out."""
+    """Full name of each GPU with unknown memory to the bytes that its allocator may use."""
 
     @property
     def peaks(self) -> dict[str, int | None]:
-        """Full name -> most bytes in use; None where that is not known."""
+        """Full device name to peak bytes in use; None if unknown."""
         return {**self.hosts, **dict.fromkeys(self.limits), **{use.device: use.peak for use in self.devices}}
 
     @property
     def fits(self) -> bool | None:
-        """Whether all GPUs have room; None where that is not known, see `unknown`."""
+        """Whether the step fits on all GPUs; None if unknown, see `unknown`."""
         if any(use.short for use in self.devices):
             return False
         return None if self.unknown else True
 
     def of(self, device: str) -> DeviceUse:
-        """The use of a GPU's memory.
+        """Return the memory of a GPU.
 
         Args:
             device: full name, or ``GPU:0``.
 
         Raises:
-            KeyError: no such GPU.
+            KeyError: There is no such GPU, or its memory is unknown.
         """
         for use in self.devices:
             if device in (use.device, short_name(use.device)):
@@ -192,29 +192,29 @@ class StepMemory:
         if any(device in (name, short_name(name)) for name in self.limits):
             raise KeyError(f"the memory of {device} is not known: {self.unknown}")
         raise KeyError(
-            f"no GPU {device!r}; there is {', '.join(use.device for use in self.devices) or 'none'}"
+            f"there is no GPU {device!r}; the GPUs are {', '.join(use.device for use in self.devices) or 'none'}"
         )
 
     def rows(self) -> list[MemoryCost]:
         """Return a row for each device."""
-        kept = self.variables
-        found = [
-            MemoryCost(name, 0, nbytes, kept.get(name, 0), "", True, 0.0, 0)
+        variables = self.variables
+        rows = [
+            MemoryCost(name, 0, nbytes, variables.get(name, 0), "", True, 0.0, 0)
             for name, nbytes in self.hosts.items()
         ]
         for name, limit in self.limits.items():
-            found.append(MemoryCost(name, limit, None, kept.get(name, 0), "", None, None, None))
+            rows.append(MemoryCost(name, limit, None, variables.get(name, 0), "", None, None, None))
         for use in self.devices:
-            at, fits, nbytes = use.at, not use.short, kept.get(use.device, 0)
-            found.append(
+            at, fits, nbytes = use.at, not use.short, variables.get(use.device, 0)
+            rows.append(
                 MemoryCost(
                     use.device, use.limit, use.peak, nbytes, at, fits, use.fragmentation, use.constants
                 )
             )
-        return found
+        return rows
 
     def sentences(self) -> list[str]:
-        """What there is to say of the memory."""
+        """Return the memory of the devices as sentences."""
         from gpuplace.cost.sentences import size_text
 
         lines = []
@@ -225,9 +225,9 @@ class StepMemory:
                     f"{tensor.name} ({size_text(tensor.nbytes)})" for tensor in use.alive[:_MOST]
                 )
                 lines.append(
-                    f"It does not fit on {label}: {size_text(use.short)} short at {use.failed_at}, which wants "
-                    f"{size_text(use.wanted)}; all together needs {size_text(use.peak)} of {size_text(use.limit)}, "
-                    f"because {largest} are alive at a time."
+                    f"The step does not fit on {label}: {use.failed_at} needs {size_text(use.wanted)}, and "
+                    f"{size_text(use.short)} are missing. The step needs {size_text(use.peak)} of "
+                    f"{size_text(use.limit)}; the largest tensors alive at the peak are {largest}."
                 )
             elif use.peak:
                 kept = [
@@ -248,22 +248,22 @@ class StepMemory:
         return [*lines, *self.assumed]
 
     def by(self, device: str, what: str = "op") -> dict[str, int]:
-        """Bytes that were in use at the peak, the most first.
+        """Return the bytes in use at the peak by op type, scope or name, largest first.
 
         Args:
             device: full name, or ``GPU:0``.
-            what: by ``"op"`` type, ``"scope"`` or ``"name"``.
+            what: ``"op"``, ``"scope"`` or ``"name"``.
 
         Raises:
-            KeyError: no such GPU.
-            ValueError: another ``what``.
+            KeyError: There is no such GPU.
+            ValueError: ``what`` has another value.
         """
         if what not in ("op", "scope", "name"):
-            raise ValueError(f"memory is counted by 'op', 'scope' or 'name', not {what!r}")
-        found: Counter[str] = Counter()
+            raise ValueError(f"what must be 'op', 'scope' or 'name', not {what!r}")
+        nbytes: Counter[str] = Counter()
         for tensor in self.of(device).alive:
-            found[getattr(tensor, what)] += tensor.nbytes
-        return dict(found.most_common())
+            nbytes[getattr(tensor, what)] += tensor.nbytes
+        return dict(nbytes.most_common())
 
     @classmethod
     def predict(
@@ -273,103 +273,108 @@ class StepMemory:
         shapes: StepShapes,
         config: Any,
         hosts: Mapping[str, int],
-        given: Mapping[str, Any] | None = None,
-        known: dict[Hashable, Asked | str] | None = None,
+        fed_arrays: Mapping[str, Any] | None = None,
+        cache: dict[Hashable, StepRequests | str] | None = None,
     ) -> StepMemory:
-        """The memory of a step.
+        """Predict the memory of a step.
 
         Args:
-            placement: the whole graph, placed.
-            part: what runs.
-            shapes: of what runs.
+            placement: the placed whole graph.
+            part: the nodes that run.
+            shapes: their shapes.
             config: the ``ConfigProto``.
-            hosts: as of the class.
-            given: arrays that are fed, by name of the node; where there are shapes only, zeros are fed.
-            known: what this step, placed so or so, has asked for, or why that is not known; more is put there.
+            hosts: peak bytes of the devices that are not GPUs, as in the class.
+            fed_arrays: arrays that are fed, by node name; feeds with only a shape are zeros.
+            cache: cache of the step's requests by placement, or of the reason why they are unknown; extended.
         """
         limits = memory_limits(placement)
         variables = variable_bytes(placement)
         others = _of_unknown_size(placement)
         hosts = {name: nbytes for name, nbytes in hosts.items() if name not in others}
         if others:
-            said = "The hardware is not known, nor how much memory there is."
-            return cls((), hosts, variables, unknown=said, limits=dict.fromkeys(others, 0))
+            unknown = "The hardware and its memory size are not known."
+            return cls((), hosts, variables, unknown=unknown, limits=dict.fromkeys(others, 0))
         if not limits:
             return cls((), hosts, variables)
-        known = {} if known is None else known
-        key = _what_decides(placement, limits, config)
-        asked = known.pop(key, None)
-        if asked is None:
+        cache = {} if cache is None else cache
+        key = _requests_key(placement, limits, config)
+        requests = cache.pop(key, None)
+        if requests is None:
             try:
                 with without_garbage_collection(), acting_as(placement.release):
-                    asked = StepToAsk(placement, part, shapes, config, given or {}).asked(limits)
+                    requests = StepDryRun(placement, part, shapes, config, fed_arrays or {}).requests(limits)
             except (OpError, RecursionError) as error:
-                asked = _reason(error)
-        known[key] = asked
-        while len(known) > _MOST_KNOWN:
-            del known[next(iter(known))]
-        if isinstance(asked, str):
+                requests = _reason(error)
+        cache[key] = requests
+        while len(cache) > _MOST_KNOWN:
+            del cache[next(iter(cache))]
+        if isinstance(requests, str):
             sizes = {name: limit for name, (_, limit) in limits.items()}
-            return cls((), hosts, variables, unknown=asked, limits=sizes)
-        uses = tuple(_uses(asked, placement, limits))
-        if asked.unknown and not any(use.short for use in uses):  # what they take at least fits
+            return cls((), hosts, variables, unknown=requests, limits=sizes)
+        uses = tuple(_uses(requests, placement, limits))
+        # The known requests fit; the unknown ones may not.
+        if requests.unknown and not any(use.short for use in uses):
             sizes = {name: limit for name, (_, limit) in limits.items()}
-            return cls((), hosts, variables, asked.assumed, asked.unknown, sizes)
-        return cls(uses, hosts, variables, asked.assumed)
+            return cls((), hosts, variables, requests.assumed, requests.unknown, sizes)
+        return cls(uses, hosts, variables, requests.assumed)
 
 
 def _reason(error: OpError | RecursionError) -> str:
-    """What was wrong at first, in a line, and where."""
+    """Return the first cause of an error in one line, with its operation."""
     if isinstance(error, RecursionError):
         return "functions call themselves"
     cause: BaseException = error
     while isinstance(cause.__cause__, OpError):
         cause = cause.__cause__
-    said = " ".join(str(getattr(cause, "message", cause)).split())
-    return said if error.op is None else f"{said}, at '{error.op.name}'"
+    text = " ".join(str(getattr(cause, "message", cause)).split())
+    return text if error.op is None else f"{text}, at '{error.op.name}'"
 
 
-def _what_decides(placement: Placement, limits: Mapping[str, Any], config: Any) -> Hashable:
-    """All that a step's requests hang on, besides its graph, shapes and feeds."""
+def _requests_key(placement: Placement, limits: Mapping[str, Any], config: Any) -> Hashable:
+    """Return everything that a step's requests depend on, except for its graph, shapes and feeds."""
     names, devices = tuple(placement.device_set.names), placement.devices.tobytes()
     return names, devices, tuple(limits), placement.release, FoldingOptions.of(config)
 
 
-def _uses(asked: Asked, placement: Placement, limits: Mapping[str, tuple[int, int]]) -> list[DeviceUse]:
-    """The use of each GPU's memory; of all that the step wants where it does not fit."""
+def _uses(
+    step_requests: StepRequests, placement: Placement, limits: Mapping[str, tuple[int, int]]
+) -> list[DeviceUse]:
+    """Return the memory of each GPU; if the step does not fit, of a replay without limits."""
     devices, release = placement.device_set, placement.release
     growth = devices.origin.settings.allow_growth
-    records, failure = answered(asked.requests, devices, limits, growth, release)
+    records, failure = replay(step_requests.requests, devices, limits, growth, release)
     if failure is None:
-        return [DeviceUse(name, limits[name][1], record, asked.called) for name, record in records.items()]
+        return [
+            DeviceUse(name, limits[name][1], record, step_requests.called) for name, record in records.items()
+        ]
     boundless = dict.fromkeys(limits, (UNBOUNDED, UNBOUNDED))
-    records, _ = answered(asked.requests, devices, boundless, growth, release)
+    records, _ = replay(step_requests.requests, devices, boundless, growth, release)
     uses = []
     for name, record in records.items():
-        use = DeviceUse(name, limits[name][1], record, asked.called)
+        use = DeviceUse(name, limits[name][1], record, step_requests.called)
         use.short = max(use.peak - use.limit, 0)
         use.failed_at = use.at
         if name == failure.device:
-            use.failed_at, use.wanted = failure.label, failure.nbytes
+            use.failed_at, use.requested = failure.label, failure.nbytes
             use.short = use.short or failure.nbytes
         elif use.short:
-            use.wanted = use.alive[0].nbytes if use.alive else 0
+            use.requested = use.alive[0].nbytes if use.alive else 0
         uses.append(use)
     return uses
 
 
 def fullest(peaks: Mapping[str, int | None]) -> float | None:
-    """The peak of the device that uses most bytes; None where that of a device is not known.
+    """Return the largest peak of any device, or None if a peak is unknown.
 
     Args:
-        peaks: as of `StepMemory.peaks`.
+        peaks: as `StepMemory.peaks`.
     """
     known = [float(peak) for peak in peaks.values() if peak is not None]
     return max(known, default=0.0) if len(known) == len(peaks) else None
 
 
 def _of_unknown_size(placement: Placement) -> list[str]:
-    """Full names of the devices with memory of their own of which nobody knows how much."""
+    """Return full names of the devices with memory of their own of unknown size."""
     return [
         device.name
         for device in placement.device_set
@@ -380,19 +385,20 @@ def _of_unknown_size(placement: Placement) -> list[str]:
 
 
 def memory_limits(placement: Placement) -> dict[str, tuple[int, int]]:
-    """Full name of each GPU -> bytes of its memory that are free at first, and that its allocator may hand out.
+    """Return full name of each GPU to the bytes of its memory that are free at first, and the bytes its allocator may
+    use.
 
     Args:
-        placement: on the machine.
+        placement: placement on the machine.
     """
     machine = getattr(placement.device_set.origin, "machine", None)
     if machine is None:
         return {}
     settings = placement.device_set.origin.settings
     is_over = settings.per_process_gpu_memory_fraction > 1 or settings.use_unified_memory
-    found = {}
+    limits = {}
     for device in placement.device_set:
         if device.physical_id is not None:
             free = machine.gpus[device.physical_id].free_bytes
-            found[device.name] = (max(free, device.memory_limit) if is_over else free, device.memory_limit)
-    return found
+            limits[device.name] = (max(free, device.memory_limit) if is_over else free, device.memory_limit)
+    return limits

@@ -1,9 +1,10 @@
-"""What a step asks of the memories of GPUs: the session's own plan is gone through without its arithmetic.
+"""Memory requests of a step, from a dry run of the session's own plan.
 
-The variables are initialized first, as a program does, so that they lie where they would; then the step runs once.
+The variables are initialized first, as a program does, so that they get the addresses that they would get; then the
+step runs once.
 
-Where a session would run the plan in several lanes (see ``gpuplace.runtime.plan.compile``) the order of allocations is
-not determined; asked is in the order of the single line of ``inter_op_parallelism_threads=1``.
+If a session would run the plan in several lanes (see ``gpuplace.runtime.plan.compile``), the order of allocations is
+not deterministic. The dry run uses the order of the single lane of ``inter_op_parallelism_threads=1``.
 """
 
 from __future__ import annotations
@@ -36,33 +37,38 @@ from gpuplace.why.placement import Placement
 _VARIABLES = ("variables", "local_variables")
 
 
-class Asked(NamedTuple):
-    """What a step asks of the memories of GPUs, and what of it can be said."""
+class StepRequests(NamedTuple):
+    """Memory requests of a step, and facts about them."""
 
     requests: MemoryRequests
     assumed: tuple[str, ...]
-    """What had to be assumed."""
+    """Assumptions, one sentence each."""
     called: Callable[[str, bool], tuple[str, str]]
-    """As of `DeviceUse`."""
+    """As in `DeviceUse`."""
     unknown: str = ""
-    """Why the step may ask for more; ``""`` where nothing is unknown."""
+    """Why the step may need more memory, or ``""``."""
 
 
-class StepToAsk:
-    """A step, ready to be gone through without arithmetic.
+class StepDryRun:
+    """A step that is ready for a dry run.
 
     Args:
-        placement: the whole graph, placed.
-        part: what runs.
-        shapes: of what runs.
+        placement: the placed whole graph.
+        part: the nodes that run.
+        shapes: their shapes.
         config: the ``ConfigProto``.
-        given: arrays that are fed, by name of the node; where there are shapes only, zeros are fed.
+        values_fed: arrays that are fed, by node name; feeds with only a shape are zeros.
     """
 
     def __init__(
-        self, placement: Placement, part: StepPart, shapes: StepShapes, config: Any, given: Mapping[str, Any]
+        self,
+        placement: Placement,
+        part: StepPart,
+        shapes: StepShapes,
+        config: Any,
+        values_fed: Mapping[str, Any],
     ) -> None:
-        self.given = given
+        self.values_fed = values_fed
         self.placement, self.part, self.shapes, self.config = placement, part, shapes, config
         self.graph = running_graph(placement)
         self.facts = StepFacts(self.graph, part, shapes)
@@ -80,12 +86,12 @@ class StepToAsk:
         }
 
     def type_of(self, node: str) -> str:
-        """Op type of a node; "" where there is none."""
+        """Return the op type of a node; "" if it does not exist."""
         op = self.graph._by_name.get(node)
         return "" if op is None else op.type
 
     def device_of(self, op: Operation) -> str:
-        """Full name of the device of an operation."""
+        """Return the full device name of an operation."""
         return self.devices[op.name]
 
     def _signature(self) -> tuple[Any, list[Any]]:
@@ -100,73 +106,77 @@ class StepToAsk:
                 tensors[op.outputs[output]] = None
         feeds, values = [], []
         for node in np.flatnonzero(self.part.is_fed).tolist():
-            if not self.type_of(names[node]):  # within what is inlined, where nobody feeds it
+            if not self.type_of(names[node]):  # a node of an inlined function, which cannot be fed
                 continue
             tensor = graph.get_operation_by_name(names[node]).outputs[0]
-            known = self.facts.sizes(names[node], 0)
-            sizes = tuple(1 if size is None else size for size in known or ())
+            known_sizes = self.facts.sizes(names[node], 0)
+            sizes = tuple(1 if size is None else size for size in known_sizes or ())
             feeds.append(tensor)
-            value = self.given.get(names[node])
+            value = self.values_fed.get(names[node])
             if value is not None:
                 values.append(np.asarray(value, tensor.dtype.as_numpy_dtype))
                 continue
             dtype = tensor.dtype.as_numpy_dtype
-            values.append(
-                unfilled(sizes, dtype, byte=int(dtype is np.bool_))
-            )  # what is not known is taken as true
+            values.append(unfilled(sizes, dtype, byte=int(dtype is np.bool_)))  # unknown booleans are True
         return (tuple(tensors), tuple(targets), tuple(feeds)), values
 
     def _initializers(self) -> tuple[Operation, ...]:
-        """What gives the variables of the graph their initial values, all at once, as programs do.
+        """Return the operations that initialize the variables of the graph, as programs do.
 
-        Those of the collections; of the step's variables in no collection, and where there are no collections of all,
-        the first assignment.
+        These are the initializers in the collections. Variables of the step that are in no collection, and all
+        variables if there are no collections, are initialized by their first assignment.
         """
-        found: dict[Operation, None] = {}
+        initializers: dict[Operation, None] = {}
         program = program_of(self.graph)
         for key in _VARIABLES:
             for variable in program.get_collection(key):
                 initializer = getattr(variable, "initializer", None)
                 if isinstance(initializer, Operation):
-                    found[self.graph.get_operation_by_name(initializer.name)] = None
-        has_collections = bool(found)
-        begun = {initializer.inputs[0].op for initializer in found if initializer.inputs}
+                    initializers[self.graph.get_operation_by_name(initializer.name)] = None
+        has_collections = bool(initializers)
+        initialized = {initializer.inputs[0].op for initializer in initializers if initializer.inputs}
         for op in self.graph.get_operations():
-            if op.type not in VARIABLE_OPS or op in begun or (has_collections and op.name not in self.index):
+            if (
+                op.type not in VARIABLE_OPS
+                or op in initialized
+                or (has_collections and op.name not in self.index)
+            ):
                 continue
-            first = next((one for one in op.outputs[0].consumers() if one.type in ASSIGNMENTS), None)
+            first = next(
+                (consumer for consumer in op.outputs[0].consumers() if consumer.type in ASSIGNMENTS), None
+            )
             if first is not None:
-                found[first] = None
-        return tuple(found)
+                initializers[first] = None
+        return tuple(initializers)
 
     def _restored(self) -> list[Operation]:
-        """The variables of the step that the graph gives no value to: what loads the model does."""
-        begun = {initializer.inputs[0].op for initializer in self.initializers if initializer.inputs}
+        """Return the variables of the step without an initializer in the graph: they are loaded with the model."""
+        initialized = {initializer.inputs[0].op for initializer in self.initializers if initializer.inputs}
         return [
             op
             for op in self.graph.get_operations()
             if op.type in VARIABLE_OPS
-            and op not in begun
+            and op not in initialized
             and op.name in self.index
             and op.attrs["shape"].is_fully_defined()
         ]
 
-    def _told(self, gpus: Container[str]) -> tuple[tuple[Operation, ...], list[Operation]]:
-        """The initializers that have to run, and the variables of the others.
+    def _split_initializers(self, gpus: Container[str]) -> tuple[tuple[Operation, ...], list[Operation]]:
+        """Return the initializers that have to run, and the variables of the others.
 
-        Those are arrays of numbers, of which nothing in a step hangs on the values; and they are made where no memory
-        is accounted for.
+        The others are numeric arrays on whose values nothing in a step depends, and that are computed on devices
+        without memory accounting.
         """
-        untold, told = [], []
+        to_run, unfilled_variables = [], []
         for initializer in self.initializers:
             variable = initializer.inputs[0].op if initializer.inputs else initializer
-            if variable.type in VARIABLE_OPS and self._is_told(variable, initializer, gpus):
-                told.append(variable)
+            if variable.type in VARIABLE_OPS and self._needs_no_value(variable, initializer, gpus):
+                unfilled_variables.append(variable)
             else:
-                untold.append(initializer)
-        return tuple(untold), told
+                to_run.append(initializer)
+        return tuple(to_run), unfilled_variables
 
-    def _is_told(self, variable: Operation, initializer: Operation, gpus: Container[str]) -> bool:
+    def _needs_no_value(self, variable: Operation, initializer: Operation, gpus: Container[str]) -> bool:
         shape = variable.attrs["shape"]
         if initializer.type not in ASSIGNMENTS or not variable.attrs["dtype"].is_floating:
             return False
@@ -185,14 +195,14 @@ class StepToAsk:
                     stack.append(tensor.op)
         return True
 
-    def asked(self, gpus: Container[str]) -> Asked:
-        """What a step asks of the memories of GPUs.
+    def requests(self, gpus: Container[str]) -> StepRequests:
+        """Run the step without its arithmetic, and return its memory requests.
 
         Args:
-            gpus: their full names.
+            gpus: full names of the GPUs.
 
         Raises:
-            OpError: the step cannot be planned.
+            OpError: The step cannot be planned.
         """
         placement = self.placement
         dry = DryRun(
@@ -204,29 +214,31 @@ class StepToAsk:
             gpus,
         )
         assumed = self.facts.assumed
-        untold, told = self._told(gpus)
+        to_run, unfilled_variables = self._split_initializers(gpus)
         restored = self._restored()
         if restored:
             more = f" and {len(restored) - 1} more" if len(restored) > 1 else ""
             assumed[
-                f"Variables that the graph gives no value are taken as loaded: {restored[0].name}{more}"
+                f"Variables without an initializer are assumed to be loaded: {restored[0].name}{more}"
             ] = None
-        dry.give_values([*told, *restored], self.device_of)
-        if untold:
+        dry.set_unfilled_values([*unfilled_variables, *restored], self.device_of)
+        if to_run:
             try:
-                dry.run(((), untold, ()), self.device_of, ())
+                dry.run(((), to_run, ()), self.device_of, ())
             except OpError as error:
-                assumed[f"Variables begin without initial values: {error.message.splitlines()[0]}"] = None
+                assumed[f"Variables start without initial values: {error.message.splitlines()[0]}"] = None
         dry.collect()
         dry.requests.begin = len(dry.requests)
         dry.run(self.signature, self.device_of, self.values)
         dry.close()
-        return Asked(dry.requests, (*assumed, *dry.assumed), self.called, self._unknown(gpus) or dry.unknown)
+        return StepRequests(
+            dry.requests, (*assumed, *dry.assumed), self.called, self._unknown(gpus) or dry.unknown
+        )
 
     def _unknown(self, gpus: Container[str]) -> str:
-        """What is said of a node on a GPU whose shape is not known; "" where there is none.
+        """Return why the memory of a GPU node of unknown shape is unknown, or "".
 
-        What is fed in a shape that nobody states counts as 1, and what hangs on that: so it is asked.
+        Placeholders of unknown shape are fed with size 1, so their consumers' shapes count as known.
         """
         shapes, names = self.shapes, self.part.graph.names
         unknown: set[int] = set()
@@ -239,11 +251,11 @@ class StepToAsk:
                 continue
             unknown.add(node)
             if self.devices.get(names[node]) in gpus and op_type not in PASSING_ON:
-                return f"the shape of '{names[node]}' ({op_type}) is not known, nor how much it takes"
+                return f"the shape and size of '{names[node]}' ({op_type}) are not known"
         return ""
 
     def called(self, label: str, is_kept: bool) -> tuple[str, str]:
-        """Name and op type of what keeps the bytes that a node took; before the step that is a variable, or a constant.
+        """Return the name and op type of the owner of a node's bytes; before the step, a variable or a constant.
 
         Args:
             label: the node.
@@ -256,7 +268,7 @@ class StepToAsk:
 
 
 def _initial_value(initializer: Operation) -> str:
-    """Name of the node that makes the initial value of a variable."""
+    """Return the node that computes the initial value of a variable."""
     op = initializer.inputs[1].op
     while op.type in IDENTITY_OPS:
         op = op.inputs[0].op

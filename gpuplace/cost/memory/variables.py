@@ -24,7 +24,7 @@ from gpuplace.why.placement import Placement
 
 
 def held_bytes(graph: PlacementGraph, node: int, catalogue: Catalogue) -> int | None:
-    """Return the bytes of the variable that a node stands for; None where its shape is unknown.
+    """Return the bytes of the variable of a node; None if its shape is unknown.
 
     Args:
         graph: the graph.
@@ -39,15 +39,15 @@ def held_bytes(graph: PlacementGraph, node: int, catalogue: Catalogue) -> int | 
 
 
 def variable_bytes(placement: Placement) -> dict[str, int]:
-    """Return full name of each device to the bytes of its variables; those of unknown shape do not count.
+    """Return the bytes of variables by full device name; variables of unknown shape are not counted.
 
     Args:
-        placement: the whole graph, placed.
+        placement: the placed whole graph.
     """
     graph, catalogue = placement.graph, placement.placer.catalogue
-    found = dict.fromkeys(placement.device_set.names, 0)
+    nbytes = dict.fromkeys(placement.device_set.names, 0)
     for node in np.flatnonzero(graph.of_types(VARIABLE_OPS)).tolist():
         device = int(placement.devices[node])
         if device != NOWHERE:
-            found[placement.device_set.names[device]] += held_bytes(graph, node, catalogue) or 0
-    return found
+            nbytes[placement.device_set.names[device]] += held_bytes(graph, node, catalogue) or 0
+    return nbytes

@@ -1,8 +1,8 @@
-"""A schedule gone through step by step: what is done once is not worth compiling.
+"""Interpretation of a schedule step by step, for steps that run once and are not worth compiling.
 
-Memory hears of it what it would hear of the compiled plan (``plan.codegen``), in the same order: constants are there
-before the step, a large result takes its bytes before it is computed, a value goes with the last step that takes it.
-Only a straight line can be walked; loops and conditionals are compiled.
+The memory gets the same requests in the same order as from the compiled plan (``plan.codegen``): constants exist before
+the step, a large result is allocated before it is computed, a value is freed after its last consumer. Only a straight
+line can be interpreted; loops and conditionals are compiled.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ Values = Mapping[Slot, Any]
 
 
 def _first(value: Any, *others: Any) -> Any:
-    """What stands for a kernel that hands on what it takes."""
+    """Replacement of a kernel that passes its input through."""
     return value
 
 
 class _Call:
-    """What a step comes to where no memory is accounted for.
+    """A step on a device without memory accounting.
 
     Args:
         step: the step.
-        function: its kernel, or what copies.
-        used: the values that anything takes.
+        function: its kernel, or a copy function.
+        used: values that have consumers.
     """
 
     __slots__ = ("step", "_function", "_is_single", "_is_list", "_outputs")
@@ -58,19 +58,19 @@ class _Call:
         self._outputs: Sequence[Slot | None] = [slot if slot in used else None for slot in outputs]
 
     def run(self, values: dict[Slot, Any]) -> None:
-        """Calls it, and puts what is used of its results among the values; nothing else holds them then.
+        """Call the function, and add its used results to the values, which then hold the only reference.
 
         Args:
-            values: what has been made.
+            values: values computed so far.
         """
         self._keep(self._listed(self._function(*self._inputs(values))), values)
 
     def _inputs(self, values: Values) -> list[Any]:
         step = self.step
-        given = [values[slot] for slot in step.inputs]
+        inputs = [values[slot] for slot in step.inputs]
         if True not in step.reads:
-            return given
-        return [one.value if reads else one for one, reads in zip(given, step.reads, strict=True)]
+            return inputs
+        return [value.value if reads else value for value, reads in zip(inputs, step.reads, strict=True)]
 
     def _keep(self, results: Sequence[Any], values: dict[Slot, Any]) -> None:
         if self._is_single:
@@ -82,15 +82,15 @@ class _Call:
             if slot is not None:
                 values[slot] = value
 
-    def _listed(self, made: Any) -> Sequence[Any]:
-        """A result for each output."""
+    def _listed(self, results: Any) -> Sequence[Any]:
+        """Return the results as a sequence, one per output."""
         if self._is_single and not self._is_list:
-            return (made,)
-        return made if isinstance(made, list | tuple) else (made,)
+            return (results,)
+        return results if isinstance(results, list | tuple) else (results,)
 
 
 class _CountedCopy(_Call):
-    """A copy to a memory that is accounted for."""
+    """A copy to a memory with accounting."""
 
     __slots__ = ("_memory",)
 
@@ -101,21 +101,21 @@ class _CountedCopy(_Call):
         self._memory = memory
 
     def run(self, values: dict[Slot, Any]) -> None:
-        """As of `_Call`."""
+        """As in `_Call`."""
         step = self.step
-        made = self._function(*self._inputs(values))
-        values[step.outputs[0]] = self._memory.note(step.name, step.device, made)
+        copied = self._function(*self._inputs(values))
+        values[step.outputs[0]] = self._memory.note(step.name, step.device, copied)
 
 
 class _CountedKernel(_Call):
-    """A kernel of a device whose memory is accounted for.
+    """A kernel on a device with memory accounting.
 
     Args:
         step: the step.
         function: its kernel.
-        used: the values that anything takes.
-        memory: the device's.
-        constants: the values that are constants.
+        used: values that have consumers.
+        memory: memory of the device.
+        constants: values that are constants.
     """
 
     __slots__ = ("_memory", "_reserve", "_variables", "_is_update", "_shared", "_copies", "_counted")
@@ -142,51 +142,52 @@ class _CountedKernel(_Call):
         ]
 
     def run(self, values: dict[Slot, Any]) -> None:
-        """As of `_Call`; of several results those that nobody takes are not counted."""
+        """As in `_Call`; results without consumers are not accounted for."""
         memory, variables, step = self._memory, self._variables, self.step
         name, device = step.op.name, step.device  # type: ignore[union-attr]
         reservation = None if self._reserve is None else self._reserve()
         held = {slot: memory.hold(values[slot]) for slot in variables} if self._is_update else {}
-        given = self._inputs(values)
-        if self._copies:  # the constant stays in memory beside what the variable keeps
-            given[1] = memory.note(name, device, unfilled_like(given[1]))
-        made = self._listed(self._function(*given))
+        inputs = self._inputs(values)
+        if self._copies:  # the constant stays in memory in addition to the variable
+            inputs[1] = memory.note(name, device, unfilled_like(inputs[1]))
+        results = self._listed(self._function(*inputs))
         if not self._is_single:
-            made = [
-                memory.note(name, device, one) if is_counted else one
-                for one, is_counted in zip(made, self._counted, strict=False)
+            results = [
+                memory.note(name, device, result) if is_counted else result
+                for result, is_counted in zip(results, self._counted, strict=False)
             ]
         elif self._shared is not None and self._counted[0]:
-            made = (memory.note_shared(name, device, values[self._shared], made[0]),)
+            results = (memory.note_shared(name, device, values[self._shared], results[0]),)
         elif self._counted[0]:
-            made = (memory.note(name, device, made[0], reservation),)
-        self._keep(made, values)
-        del made, reservation
+            results = (memory.note(name, device, results[0], reservation),)
+        self._keep(results, values)
+        # Drop these references first: an array is accounted to a variable only if nobody else holds it.
+        del results, reservation
         for slot in variables:
             note_variable(memory, device, values[slot], held.get(slot))
 
 
 class Walk:
-    """What goes through a schedule, in place of a compiled function; kernels and constants are there before it runs.
+    """Interpreter of a schedule, in place of a compiled function; kernels and constants are bound on construction.
 
     Args:
         schedule: a straight line.
-        environment: what it is bound to.
-        release: whose error texts to use.
+        environment: environment that the kernels are bound to.
+        release: release whose error texts are used.
 
     Raises:
-        UnimplementedError: a node cannot be computed.
+        UnimplementedError: A node has no kernel.
     """
 
     def __init__(self, schedule: Schedule, environment: Environment, release: str) -> None:
         self._schedule, self._environment, self._release = schedule, environment, release
         self._before: dict[Slot, Any] = {}
-        """Values that are there before."""
+        """Values that exist before the step."""
         self._constants: set[Slot] = set()
         self._used = {slot for step in schedule.steps for slot in step.inputs}.union(schedule.fetches)
         self._calls: list[_Call] = []
         self._last: dict[Slot, int] = {}
-        """Value to the number of the last call that takes it; of what is fetched there is no last one."""
+        """Value to the number of its last consuming call; -1 for fetches, which are never freed."""
         for step in schedule.steps:
             call = self._call_of(step)
             if call is not None:
@@ -196,7 +197,7 @@ class Walk:
         self._last.update(dict.fromkeys(schedule.fetches, -1))
 
     def _call_of(self, step: Step) -> _Call | None:
-        """What has to be called for a step; None where its values are there before."""
+        """Return the call of a step; None if its values exist before the step."""
         environment, op = self._environment, step.op
         if op is None:
             return self._copy_of(step)
@@ -232,13 +233,13 @@ class Walk:
         return _CountedCopy(step, copy, self._used, backend.memory)
 
     def __call__(self, *feeds: Any) -> list[Any]:
-        """Goes through it.
+        """Run the schedule.
 
         Returns:
             The fetched values.
 
         Raises:
-            OpError: a kernel failed.
+            OpError: A kernel failed.
         """
         schedule, last = self._schedule, self._last
         values = {**self._before, **dict(zip(schedule.feeds, feeds, strict=True))}
@@ -248,23 +249,23 @@ class Walk:
                 call.run(values)
             except Exception as error:
                 raise_of_signal_handler(error)
-                given = [values.get(slot) for slot in step.inputs]
+                inputs = [values.get(slot) for slot in step.inputs]
                 op = step.op or step.inputs[0].tensor.op
-                raise self._failure(error, op, step.device, given, self._blamed(step)) from error
+                raise self._failure(error, op, step.device, inputs, self._blamed(step)) from error
             for slot in step.inputs:
                 if last[slot] == number:
                     values.pop(slot, None)
         return [self._fetched(slot, position, values[slot]) for position, slot in enumerate(schedule.fetches)]
 
     def _blamed(self, step: Step) -> str | None:
-        """Name of what errors name where it is not the step's node: the fetch, where a copy reads a variable for it."""
+        """Return the name for errors if it is not the step's node: the fetch, if a copy reads a variable for it."""
         fetches, target = self._schedule.fetches, step.outputs[0] if step.outputs else None
         if step.op is not None or not step.reads[0] or target not in fetches:
             return None
         return retval_name(target.tensor, fetches.index(target))
 
     def _fetched(self, slot: Slot, position: int, value: Any) -> Any:
-        """A fetched value; of a variable the one that it has at the end."""
+        """Return a fetched value; of a variable, its final value."""
         if not slot.is_ref:
             return value
         try:
@@ -275,7 +276,7 @@ class Walk:
             raise self._failure(error, slot.tensor.op, slot.location.device, (), blamed) from error
 
     def _failure(
-        self, error: Exception, op: Operation, device: str, given: Sequence[Any], blamed: str | None = None
+        self, error: Exception, op: Operation, device: str, inputs: Sequence[Any], blamed: str | None = None
     ) -> OpError:
         feeds = [slot.tensor.name for slot in self._schedule.feeds]
-        return failed_step_error(error, op, device, given, self._release, blamed, feeds)
+        return failed_step_error(error, op, device, inputs, self._release, blamed, feeds)

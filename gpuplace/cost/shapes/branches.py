@@ -1,4 +1,4 @@
-"""Branches of conditionals: which are taken, and which nodes are in branches that are not."""
+"""Branches of conditionals: which are taken, and the nodes in branches that are not."""
 
 from __future__ import annotations
 
@@ -6,53 +6,54 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gpuplace.cost.shapes.inference import Inference
+from gpuplace.cost.shapes.engine import Engine
 from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, SWITCHES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 _ASSUMED_ALIVE = {True: 1, False: 0}
-"""Which output of a switch is alive where that is not known, by whether it has two: that for True, or the first."""
+"""Output of a switch that is assumed to be alive, by whether the switch has two: the one for True, or the first."""
 
 
-def known_branches(engine: Inference) -> dict[int, int]:
-    """Switch nodes outside of loops' decisions whose predicate or index is known: which output is alive."""
-    found: dict[int, int] = {}
+def known_branches(engine: Engine) -> dict[int, int]:
+    """Return the alive output of each switch outside of loop conditions whose predicate or index is known."""
+    alive_output: dict[int, int] = {}
     for node, kind in enumerate(engine.kinds):
         if kind.op_type in ALL_SWITCHES and len(engine.inputs[node]) == 2:
-            known = engine.known_value(*engine.inputs[node][1])
-            if known is not None and known[1] is None and known[0].size == 1:
-                value, last = int(known[0].item()), len(kind.dtypes) - 1
-                found[node] = (
+            predicate = engine.known_value(*engine.inputs[node][1])
+            if predicate is not None and predicate[1] is None and predicate[0].size == 1:
+                value, last = int(predicate[0].item()), len(kind.dtypes) - 1
+                alive_output[node] = (
                     int(value != 0) if kind.op_type in SWITCHES else value if 0 <= value <= last else last
                 )
-    return found
+    return alive_output
 
 
 def branches_taken(graph: PlacementGraph, known: Mapping[int, int]) -> dict[int, int]:
-    """Return the switches of conditionals, not of loops, with the output that is alive; assumed where it is unknown.
+    """Return the alive output of each switch of a conditional, not of a loop; assumed where it is unknown.
 
     Args:
-        graph: the nodes of the step.
-        known: as of `known_branches`.
+        graph: nodes of the step.
+        known: known outputs, from `known_branches`.
     """
-    found: dict[int, int] = {}
+    alive_output: dict[int, int] = {}
     for node in np.flatnonzero(graph.of_types(ALL_SWITCHES)).tolist():
         edges = graph.in_edges(node)
         if len(edges) > 1 and graph.op_type(int(graph.src[edges[1]])) == "LoopCond":
             continue
-        found[node] = known.get(node, _ASSUMED_ALIVE[graph.op_type(node) in SWITCHES])
-    return found
+        alive_output[node] = known.get(node, _ASSUMED_ALIVE[graph.op_type(node) in SWITCHES])
+    return alive_output
 
 
 def dead_nodes(graph: PlacementGraph, known: Mapping[int, int]) -> tuple[np.ndarray, dict[bool, int]]:
-    """Return [nodes] bool which nodes are in branches that are not taken, and how many predicates are unknown.
+    """Return [nodes] bool: nodes in branches that are not taken, and the number of unknown predicates.
 
     Args:
-        graph: the nodes of the step.
-        known: as of `known_branches`.
+        graph: nodes of the step.
+        known: known outputs, from `known_branches`.
 
     Returns:
-        The nodes, and the number of switches of unknown predicate: True for those of two branches, False for others.
+        The mask, and the number of switches with unknown predicates: True for those with two branches, False for
+            others.
     """
     dead = np.zeros(len(graph), dtype=bool)
     unknown = {True: 0, False: 0}
@@ -65,23 +66,25 @@ def dead_nodes(graph: PlacementGraph, known: Mapping[int, int]) -> tuple[np.ndar
     stack: list[tuple[int, int]] = []
     for node, alive in taken.items():
         unknown[types[signature[node]] in SWITCHES] += node not in known
-        gone = {port[edge] for edge in order[first[node] : first[node + 1]]} - {alive, CONTROL}
-        stack += [(node, output) for output in sorted(gone)]
-    left: dict[int, int] = {}
+        dead_outputs = {port[edge] for edge in order[first[node] : first[node + 1]]} - {alive, CONTROL}
+        stack += [(node, output) for output in sorted(dead_outputs)]
+    live_inputs: dict[int, int] = {}
     while stack:
         node, output = stack.pop()
         for edge in order[first[node] : first[node + 1]]:
-            other = after[edge]
-            if dead[other] or (output >= 0 and port[edge] != output):
+            successor = after[edge]
+            if dead[successor] or (output >= 0 and port[edge] != output):
                 continue
-            if types[signature[other]] in MERGES:
-                if port[edge] == CONTROL:  # it waits for dead nodes as for others
+            if types[signature[successor]] in MERGES:
+                if port[edge] == CONTROL:  # a dead node satisfies control dependencies of a Merge
                     continue
-                if other not in left:  # a Merge is dead where all its inputs are
-                    left[other] = sum(port[one] != CONTROL for one in range(start[other], start[other + 1]))
-                left[other] -= 1
-                if left[other]:
+                if successor not in live_inputs:  # a Merge is dead once all its inputs are
+                    live_inputs[successor] = sum(
+                        port[in_edge] != CONTROL for in_edge in range(start[successor], start[successor + 1])
+                    )
+                live_inputs[successor] -= 1
+                if live_inputs[successor]:
                     continue
-            dead[other] = True
-            stack.append((other, -1))
+            dead[successor] = True
+            stack.append((successor, -1))
     return dead, unknown

@@ -1,4 +1,4 @@
-"""What is known of the shapes of one graph while they are inferred, for the rules of ops (see ``inference``)."""
+"""State of shape inference for one graph, as the shape rules of ops see it (see ``inference``)."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 NO_OP = Operation(None, "", "", None, (), (), {})  # type: ignore[arg-type]
 _LONGEST_WAY = 100
-"""Nodes that hand a value on unchanged."""
+"""Maximal length of a chain of nodes that pass a value through."""
 
 RULES = Rules()
-"""Op type -> what gives the shapes of a node where its shape function cannot tell; None: ask that all the same."""
+"""Op type to the rule for nodes whose shape function is not enough; a rule may return None to use that function."""
 
 
 class Engine(ABC):
-    """The shapes of one graph, as far as they are known; nodes by position.
+    """Shapes of one graph, as far as they are known; nodes by position.
 
     Attributes:
         inputs: (node, output) of each data input of each node.
-        shapes: the shape of each output of each node; None before a node is visited.
+        shapes: shape of each output of each node; None before a node is visited.
 
     Args:
         graph: the graph.
-        kinds: the kind of each node.
-        library: the functions that may be called.
-        arguments: in a function's body: what each ``_Arg`` node is.
+        kinds: kind of each node.
+        library: functions that may be called.
+        arguments: in a function's body, the value of each ``_Arg`` node.
     """
 
     def __init__(
@@ -51,37 +51,37 @@ class Engine(ABC):
 
     @abstractmethod
     def known_value(self, node: int, output: int) -> Value | None:
-        """What is known of the value of an output."""
+        """Return the known part of an output's value."""
 
     @abstractmethod
     def body(self, graph: PlacementGraph, arguments: Sequence[Any]) -> Engine:
-        """The shapes of a function's body, inferred."""
+        """Return the inferred shapes of a function's body."""
 
     @cached_property
     def consumers(self) -> list[list[int]]:
-        """The nodes that take an output of each node."""
-        found: list[list[int]] = [[] for _ in self.inputs]
+        """Consumers of each node."""
+        consumers: list[list[int]] = [[] for _ in self.inputs]
         for node, sources in enumerate(self.inputs):
             for source in dict.fromkeys(source for source, _ in sources):
-                found[source].append(node)
-        return found
+                consumers[source].append(node)
+        return consumers
 
     def sizes(self, node: int, output: int) -> Sizes:
-        """The shape of an output as far as it is known by now."""
+        """Return the shape of an output, as far as it is known so far."""
         return sizes_of(self.shapes[node], output)
 
     def input_sizes(self, node: int, at: int) -> Sizes:
-        """The shape of an input."""
+        """Return the shape of an input."""
         sources = self.inputs[node]
         return self.sizes(*sources[at]) if at < len(sources) else None
 
     def value_of_input(self, node: int, at: int) -> Value | None:
-        """What is known of the value of an input."""
+        """Return the known part of an input's value."""
         sources = self.inputs[node]
         return self.known_value(*sources[at]) if at < len(sources) else None
 
     def shape_from_input(self, node: int, at: int) -> Sizes:
-        """The shape that an input describes by its value."""
+        """Return the shape that an input's value describes."""
         if at >= len(self.inputs[node]):
             return None
         source, output = self.inputs[node][at]
@@ -91,46 +91,46 @@ class Engine(ABC):
         tensor.evaluate = lambda: self.known_value(source, output)
         try:
             return constant_value_as_shape(tensor).sizes
-        except ValueError:  # a scalar that is not known
+        except ValueError:  # an unknown scalar
             return None
 
     def handle_at(self, node: int, at: int) -> Handle | None:
-        """What an input points at."""
+        """Return the resource that an input refers to."""
         sources = self.inputs[node]
         return self._handles.get(sources[at]) if at < len(sources) else None
 
     def handle_of(self, node: int, output: int) -> Handle | None:
-        """What an output points at."""
+        """Return the resource that an output refers to."""
         return self._handles.get((node, output))
 
     def own_handle(self, node: int, kind: Kind) -> Handle:
-        """What a node makes and points at."""
+        """Return the resource that a node creates."""
         handle = self._handles.get((node, 0))
         if handle is None:
             in_sizes = tuple([self.sizes(source, output) for source, output in self.inputs[node]])
             handle = self._handles[node, 0] = Handle(kind, in_sizes)
         return handle
 
-    def hand_on(self, node: int, output: int, handle: Handle) -> None:
-        """Says what an output points at."""
+    def set_handle(self, node: int, output: int, handle: Handle) -> None:
+        """Set the resource that an output refers to."""
         self._handles[node, output] = handle
 
     def argument(self, kind: Kind) -> Any:
-        """What a function's ``_Arg`` node is; None where that is not known."""
+        """Return the argument of an ``_Arg`` node; None if it is unknown."""
         index = kind.attrs.get("index", 0)
         return self.arguments[index] if index < len(self.arguments) else None
 
     def merged_sources(self, node: int) -> list[tuple[int, int]]:
-        """The inputs whose values a ``Merge`` may have; none of a loop's variable, that changes on the way."""
+        """Return the inputs whose values a ``Merge`` may have; none if it is a loop variable that the body changes."""
         sources = self.inputs[node]
-        looped = [source for source in sources if self.kinds[source[0]].op_type in NEXT_ITERATIONS]
-        if not looped:
+        back_edges = [source for source in sources if self.kinds[source[0]].op_type in NEXT_ITERATIONS]
+        if not back_edges:
             return sources
-        entering = [source for source in sources if source not in looped]
-        return entering if all(self._comes_back(source[0], node) for source in looped) else []
+        entering = [source for source in sources if source not in back_edges]
+        return entering if all(self._comes_back(source[0], node) for source in back_edges) else []
 
     def _comes_back(self, node: int, merge: int) -> bool:
-        """Whether a ``NextIteration`` gives just what the merge has given."""
+        """Whether a ``NextIteration`` returns the unchanged value of a merge."""
         source, output = self.inputs[node][0]
         for _ in range(_LONGEST_WAY):
             if source == merge:
@@ -142,6 +142,6 @@ class Engine(ABC):
         return False
 
 
-def sizes_of(found: tuple[Sizes, ...] | None, output: int) -> Sizes:
-    """The shape of an output of a node; None where it is not known, or there is no such output."""
-    return found[output] if found is not None and output < len(found) else None
+def sizes_of(output_sizes: tuple[Sizes, ...] | None, output: int) -> Sizes:
+    """Return the shape of an output of a node; None if it is unknown, or there is no such output."""
+    return output_sizes[output] if output_sizes is not None and output < len(output_sizes) else None

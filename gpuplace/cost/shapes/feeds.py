@@ -1,4 +1,4 @@
-"""What is fed to a step: shapes, or values, for tensors by name.
+"""Feeds of a step: shapes or values of tensors, by name.
 
 >>> fed_sizes((64, None, 3)), fed_sizes("64,224,224,3"), fed_sizes(64)
 ((64, None, 3), (64, 224, 224, 3), (64,))
@@ -21,75 +21,75 @@ from gpuplace.shapes import Dimension, TensorShape
 from gpuplace.why.names import suggestions
 
 _SHOWN = 20
-"""Placeholders that a message lists."""
+"""Number of placeholders that a message lists."""
 
 _NEAREST = 3
 _MOST_ELEMENTS = (1 << 63) - 1
 
 
-def fed_sizes(given: Any) -> Sizes:
-    """A shape as it may be given: sizes with None or -1 for unknown ones, a ``TensorShape``, text, or one size.
+def fed_sizes(shape: Any) -> Sizes:
+    """Return a shape given as sizes (None or -1 if unknown), as a ``TensorShape``, as text, or as one size.
 
     Raises:
-        TypeError: it is nothing of the kind.
-        ValueError: a size is below -1.
+        TypeError: The argument is not a shape.
+        ValueError: A size is below -1.
     """
-    if isinstance(given, TensorShape):
-        return given.sizes
-    if given is None:
+    if isinstance(shape, TensorShape):
+        return shape.sizes
+    if shape is None:
         return None
-    if isinstance(given, str):
-        parts = [part.strip() for part in given.strip("()[] ").split(",") if part.strip()]
+    if isinstance(shape, str):
+        parts = [part.strip() for part in shape.strip("()[] ").split(",") if part.strip()]
         return tuple(None if part in ("?", "None", "-1") else _size(int(part)) for part in parts)
-    if isinstance(given, Dimension):
-        return (given.value,)
-    if hasattr(given, "__iter__"):
-        return tuple(_size(size) for size in given)
-    return (_size(given),)
+    if isinstance(shape, Dimension):
+        return (shape.value,)
+    if hasattr(shape, "__iter__"):
+        return tuple(_size(size) for size in shape)
+    return (_size(shape),)
 
 
-def checked_sizes(name: str, given: Any) -> Sizes:
-    """A shape, as of `fed_sizes`, or that of an array.
+def checked_sizes(name: str, feed: Any) -> Sizes:
+    """Return the shape of a feed: a shape, as in `fed_sizes`, or that of an array.
 
     Args:
-        name: of the tensor, for the error.
-        given: the shape, or the array.
+        name: name of the tensor, for the error.
+        feed: the shape, or the array.
 
     Raises:
-        InvalidArgumentError: it is nothing of the kind.
+        InvalidArgumentError: The feed is neither.
     """
     try:
-        return fed_sizes(getattr(given, "shape", given))
+        return fed_sizes(getattr(feed, "shape", feed))
     except (TypeError, ValueError) as error:
-        raise _no_shape(name, given, {"because": str(error)}) from None
+        raise _no_shape(name, feed, {"because": str(error)}) from None
 
 
-def _no_shape(name: str, given: Any, facts: Mapping[str, str]) -> InvalidArgumentError:
+def _no_shape(name: str, feed: Any, facts: Mapping[str, str]) -> InvalidArgumentError:
     return InvalidArgumentError.of(
-        f"Cannot feed {given!r} for tensor {name}: it is neither a shape nor an array",
+        f"Cannot feed {feed!r} for tensor {name}: it is neither a shape nor an array",
         facts=facts,
         hint='give sizes, such as (64, 224, 224, 3) or "64,224,224,3", or an array',
     )
 
 
 def _check_count(name: str, sizes: Sizes) -> None:
-    """Raises InvalidArgumentError for more elements than TensorFlow can count."""
+    """Raise InvalidArgumentError if a shape has more elements than TensorFlow can count."""
     if sizes is not None and math.prod([size for size in sizes if size is not None]) > _MOST_ELEMENTS:
         raise InvalidArgumentError.of(
-            f"Cannot feed shape {shape_of(sizes)} for tensor {name}: too many elements, 2**63 - 1 at most",
-            hint="a smaller shape in feeds",
+            f"Cannot feed shape {shape_of(sizes)} for tensor {name}: it has more than 2**63 - 1 elements",
+            hint="feed a smaller shape",
         )
 
 
-def _size(given: Any) -> int | None:
-    if given is None:
+def _size(size_like: Any) -> int | None:
+    if size_like is None:
         return None
-    value = getattr(given, "value", given)
+    value = getattr(size_like, "value", size_like)
     if value is None:
         return None
     size = operator.index(value)
     if size < -1:
-        raise ValueError(f"A size is at least 0, or -1 where it is not known: got {size}")
+        raise ValueError(f"A size is at least 0, or -1 if it is unknown; got {size}")
     return None if size == -1 else size
 
 
@@ -99,33 +99,36 @@ def resolve_feeds(
     declared: Callable[[int, int], Sizes],
     outputs: Callable[[int], int],
 ) -> dict[tuple[int, int], tuple[Sizes, Value | None]]:
-    """What is fed, by node and output.
+    """Return the shape and value that are fed, by node and output.
 
     Args:
         graph: the graph.
         feeds: name, tensor or operation to a shape or an array.
-        declared: the shape of an output as the graph has it.
-        outputs: how many outputs a node has.
+        declared: function that returns the shape of an output as the graph declares it.
+        outputs: function that returns the number of a node's outputs.
 
     Raises:
-        InvalidArgumentError: a name is of no tensor of the graph, or a shape is not one that it can have.
+        InvalidArgumentError: The graph has no tensor of a name, or the tensor cannot have the shape.
     """
-    found: dict[tuple[int, int], tuple[Sizes, Value | None]] = {}
-    for key, given in feeds.items():
+    fed: dict[tuple[int, int], tuple[Sizes, Value | None]] = {}
+    for key, feed in feeds.items():
         name = key if isinstance(key, str) else getattr(key, "name", None)
         if not isinstance(name, str):
             raise InvalidArgumentError.of(
                 f"Cannot interpret feed key {key!r} as a tensor: it is of type {type(key).__name__}",
                 facts=_placeholders(graph, declared),
-                hint="give the name of a node or a tensor, or a tensor",
+                hint="use a tensor, or the name of a node or tensor, as the key",
             )
         node_name, output = split_tensor_name(name.removeprefix("^"))
         node = graph.index.get(node_name)
         if node is None:
-            near = suggestions(node_name, _placeholder_names(graph) or graph.names, _NEAREST)
+            nearest = suggestions(node_name, _placeholder_names(graph) or graph.names, _NEAREST)
             raise InvalidArgumentError.of(
                 f"Tensor {name}, specified in feeds, is not in the graph",
-                facts={**({"nearest": ", ".join(near)} if near else {}), **_placeholders(graph, declared)},
+                facts={
+                    **({"nearest": ", ".join(nearest)} if nearest else {}),
+                    **_placeholders(graph, declared),
+                },
                 hint="feed one of the placeholders, or another tensor of the graph, by its name",
             )
         if output >= outputs(node):
@@ -135,39 +138,39 @@ def resolve_feeds(
                 facts=_placeholders(graph, declared),
                 hint=f"feed {node_name}:0" if outputs(node) else "feed a tensor: this node has no outputs",
             )
-        known = declared(node, output)
+        declared_sizes = declared(node, output)
         try:
-            sizes, value = _shape_and_value(given, known)
+            sizes, value = _shape_and_value(feed, declared_sizes)
         except (TypeError, ValueError) as error:
-            facts = {"because": str(error), "shape of the tensor": str(shape_of(known))}
-            raise _no_shape(f"{node_name}:{output}", given, facts) from None
+            facts = {"because": str(error), "shape of the tensor": str(shape_of(declared_sizes))}
+            raise _no_shape(f"{node_name}:{output}", feed, facts) from None
         _check_count(f"{node_name}:{output}", sizes)
-        if not shape_of(sizes).is_compatible_with(shape_of(known)):
+        if not shape_of(sizes).is_compatible_with(shape_of(declared_sizes)):
             raise InvalidArgumentError.of(
                 f"Cannot feed value of shape {shape_of(sizes)} for Tensor '{node_name}:{output}', which has shape"
-                f" '{shape_of(known)}'",
+                f" '{shape_of(declared_sizes)}'",
                 facts=_placeholders(graph, declared),
                 hint="feed a shape that the graph was built for",
             )
-        merged = shape_of(sizes).merge_with(shape_of(known)).sizes
-        before = found.get((node, output))
+        merged = shape_of(sizes).merge_with(shape_of(declared_sizes)).sizes
+        before = fed.get((node, output))
         if before is not None and not shape_of(before[0]).is_compatible_with(shape_of(merged)):
             raise InvalidArgumentError.of(
                 f"Tensor {node_name}:{output} is fed twice, with shapes {shape_of(before[0])} and {shape_of(merged)}",
                 hint=f"name it once: '{node_name}' and '{node_name}:0' are the same tensor",
             )
-        found[node, output] = merged, value
-    return found
+        fed[node, output] = merged, value
+    return fed
 
 
-def _shape_and_value(given: Any, declared: Sizes) -> tuple[Sizes, Value | None]:
-    if isinstance(given, np.ndarray | np.generic):
-        array = np.asarray(given)
+def _shape_and_value(feed: Any, declared: Sizes) -> tuple[Sizes, Value | None]:
+    if isinstance(feed, np.ndarray | np.generic):
+        array = np.asarray(feed)
         if shape_of(array.shape).is_compatible_with(shape_of(declared)) or array.dtype.kind not in "iu":
             return array.shape, (array, None)
-    if declared == () and isinstance(given, (bool, int, float)):
-        return (), (np.asarray(given), None)
-    return fed_sizes(given), None
+    if declared == () and isinstance(feed, (bool, int, float)):
+        return (), (np.asarray(feed), None)
+    return fed_sizes(feed), None
 
 
 def _placeholder_names(graph: PlacementGraph) -> list[str]:
@@ -180,4 +183,4 @@ def _placeholders(graph: PlacementGraph, declared: Callable[[int, int], Sizes]) 
     shown = [f"{name} {shape_of(declared(graph.index[name], 0))}" for name in names[:_SHOWN]]
     if len(names) > _SHOWN:
         shown.append(f"and {len(names) - _SHOWN} more")
-    return {"placeholders": ", ".join(shown) or "none: nothing has to be fed"}
+    return {"placeholders": ", ".join(shown) or "none: the graph needs no feeds"}

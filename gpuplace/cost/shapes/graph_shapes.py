@@ -1,8 +1,8 @@
-"""The shapes of a whole graph before anything is fed: what edges, tables, pictures and pages show.
+"""Shapes of a whole graph before anything is fed, as edges, tables, pictures and pages show them.
 
-A size that only the batch decides stays unknown, and the bytes of such a tensor are known per example. The batch is the
-first dimension of what comes from outside: placeholders, queues, iterators. To tell what depends on it, and how, shapes
-are inferred for two batches beside the general case::
+A size that depends on the batch stays unknown, and the bytes of such a tensor are known per example. The batch is the
+first dimension of data from outside: placeholders, queues, iterators. To find what depends on it, and how, shapes are
+inferred for two batch sizes in addition to the general case::
 
     batch ?    (?, 112, 112, 64)            batch 7    (7, 112, 112, 64)     proportional to the batch:
                                             batch 13   (13, 112, 112, 64)    3,211,264 bytes per example
@@ -25,9 +25,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from gpuplace.cost.shapes.default_sizes import demanded_sizes
 from gpuplace.cost.shapes.inference import Inference
 from gpuplace.cost.shapes.kinds import Kinds, Sizes
-from gpuplace.cost.shapes.stand_ins import demanded_sizes
 from gpuplace.dtypes import DType
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import PLACEHOLDERS
@@ -35,30 +35,30 @@ from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import PlacementGraph, known_bytes
 
 _BATCHES = (7, 13)
-"""Batch sizes that are tried; primes, so that they are no factor of usual sizes."""
+"""Batch sizes to infer with; primes, so that they do not divide common sizes."""
 _FROM_OUTSIDE = re.compile(r".*(Queue|Iterator|Reader|Dataset|Stage|Barrier).*|_Arg")
-"""Op types, beside placeholders, whose first dimension is a batch where it is unknown."""
+"""Op types, besides placeholders, whose unknown first dimension is a batch."""
 
 
 class TensorShapeFact(NamedTuple):
-    """What is known of one output of a node."""
+    """Known facts about one output of a node."""
 
     dtype: DType | None
-    """Its type; None where the op is unknown."""
+    """Type; None if the op is unknown."""
     sizes: Sizes
-    """Its sizes, None for an unknown one; None for an unknown rank."""
+    """Sizes, None for an unknown size; None for an unknown rank."""
     nbytes: int | None
-    """Bytes; None where a size is unknown, or for a type without a size of its own."""
+    """Bytes; None if a size is unknown, or for a type without a fixed size."""
     example_bytes: int | None
-    """Bytes per example, where they are proportional to the batch; None elsewhere."""
+    """Bytes per example if they are proportional to the batch, otherwise None."""
 
 
 UNKNOWN = TensorShapeFact(None, None, None, None)
-"""An output of which nothing is known."""
+"""An output without known facts."""
 
 
 class GraphShapes:
-    """Shapes of all outputs of a graph, inferred at once when the first is asked for.
+    """Shapes of all outputs of a graph, inferred on construction.
 
     Args:
         graph: the graph, as it is placed.
@@ -73,15 +73,16 @@ class GraphShapes:
         kinds = Kinds(catalogue)
         try:
             self._plain = self._inferred(kinds, None)
-            if any(sizes is None or None in sizes for found in self._plain.shapes for sizes in found or ()):
+            shapes = self._plain.shapes
+            if any(sizes is None or None in sizes for outputs in shapes for sizes in outputs or ()):
                 self._with_batch = [self._inferred(kinds, batch) for batch in _BATCHES]
-        except OpError:  # an unsound graph, which the placement reports; the graph's own statements remain
+        except OpError:  # an invalid graph, which the placement reports; the graph's declared shapes remain
             self._with_batch = []
 
     def _inferred(self, kinds: Kinds, batch: int | None) -> Inference:
-        def from_outside(engine: Inference, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-            if engine.kinds[node].is_stateful:  # a variable that is assigned the value has its shape
-                found = demanded_sizes(engine, node, found)
+        def from_outside(engine: Inference, node: int, shapes: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+            if engine.kinds[node].is_stateful:  # an assigned value has the shape of its variable
+                shapes = demanded_sizes(engine, node, shapes)
             op_type = engine.kinds[node].op_type
             is_outside = op_type in PLACEHOLDERS or op_type == "PlaceholderWithDefault"
             if (
@@ -89,24 +90,24 @@ class GraphShapes:
                 or engine.graph is not self.graph
                 or not (is_outside or _FROM_OUTSIDE.fullmatch(op_type))
             ):
-                return found
-            return tuple((batch, *sizes[1:]) if sizes and sizes[0] is None else sizes for sizes in found)
+                return shapes
+            return tuple((batch, *sizes[1:]) if sizes and sizes[0] is None else sizes for sizes in shapes)
 
         engine = Inference(self.graph, kinds, assume=from_outside)
         engine.run()
         return engine
 
     def tensor(self, node: int, output: int) -> TensorShapeFact:
-        """Return what is known of an output.
+        """Return the known facts about an output.
 
         Args:
-            node: its node.
-            output: its number.
+            node: position of its node.
+            output: number of the output.
         """
-        found = self._facts.get((node, output))
-        if found is None:
-            found = self._facts[node, output] = self._fact(node, output)
-        return found
+        fact = self._facts.get((node, output))
+        if fact is None:
+            fact = self._facts[node, output] = self._fact(node, output)
+        return fact
 
     def _fact(self, node: int, output: int) -> TensorShapeFact:
         if self._plain is None:
@@ -132,7 +133,7 @@ class GraphShapes:
         return TensorShapeFact(dtype, sizes, None, of_small // _BATCHES[0] if is_proportional else None)
 
     def _stated(self, node: int, output: int) -> TensorShapeFact:
-        """What the graph itself says of an output."""
+        """Return what the graph itself declares about an output."""
         if self.graph.tensor_info is None:
             return UNKNOWN
         info = self.graph.tensor_info(node, output)
@@ -144,13 +145,13 @@ def _bytes(dtype: DType, sizes: Sizes) -> int | None:
 
 
 def graph_shapes(graph: PlacementGraph, catalogue: Catalogue) -> GraphShapes:
-    """Return the shapes of a graph, inferred once.
+    """Return the shapes of a graph, cached in the graph.
 
     Args:
         graph: the graph, as it is placed.
         catalogue: op definitions.
     """
-    found: GraphShapes | None = graph.__dict__.get("_graph_shapes")
-    if found is None:
-        found = graph.__dict__["_graph_shapes"] = GraphShapes(graph, catalogue)
-    return found
+    shapes: GraphShapes | None = graph.__dict__.get("_graph_shapes")
+    if shapes is None:
+        shapes = graph.__dict__["_graph_shapes"] = GraphShapes(graph, catalogue)
+    return shapes

@@ -1,9 +1,8 @@
-"""What is kept outside of tensors and named by handles: elements of TensorArrays, lists, stacks, queues and optionals,
-variables.
+"""Shape rules for resources outside of tensors: TensorArrays, lists, optionals, stacks, queues and variables.
 
-A read is shaped like what was written through the same handle. Handles are followed from the node that makes them
-through ``Identity``, ``Switch``, ``Merge``, ``Enter`` and calls; elements of several shapes give the least general
-shape of which all are instances.
+A read has the shape of what was written through the same handle. Handles are followed from the node that creates them
+through ``Identity``, ``Switch``, ``Merge``, ``Enter`` and calls. Elements of several shapes have their least general
+common shape.
 """
 
 from __future__ import annotations
@@ -149,7 +148,7 @@ def _set_in_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
             handle.write(engine, [engine.input_sizes(node, at)])
         if kind.op_type == "TensorListPushBack":
             handle.count = None
-        engine.hand_on(node, 0, handle)
+        engine.set_handle(node, 0, handle)
     return [()]
 
 
@@ -159,7 +158,7 @@ def _same_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     if handle is not None:
         if kind.op_type != "TensorListResize":
             handle.write(engine, [_rest(engine.input_sizes(node, 1))])
-        engine.hand_on(node, 0, handle)
+        engine.set_handle(node, 0, handle)
     return [()]
 
 
@@ -173,7 +172,7 @@ def _read_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
         return [element]
     if kind.op_type == "TensorListPopBack":
         if handle is not None:
-            engine.hand_on(node, 0, handle)
+            engine.set_handle(node, 0, handle)
         return [(), element]
     count = _scalar(None if handle is None else handle.count)
     if kind.op_type == "TensorListConcatV2":
@@ -189,7 +188,7 @@ def _read_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return [None if element is None else (count, *element)]
 
 
-# Optionals: what a conditional keeps of each branch for its gradient
+# Optionals: values that a conditional keeps for the gradient of each branch
 
 
 @RULES("OptionalFromValue")
@@ -201,11 +200,11 @@ def _make_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
 
 @RULES("OptionalGetValue")
 def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
-    """The shapes that the branch declares come first: what is merged of two branches is shaped like either."""
+    """Prefer the shapes that the branch declares: the merged optional of two branches may have the shapes of either."""
     handle = engine.handle_at(node, 0)
     shapes = kind.attrs.get("output_shapes")
-    given = shapes if isinstance(shapes, list | tuple) else ()  # a damaged graph may hold anything
-    declared = [one.sizes if isinstance(one, TensorShape) else None for one in given]
+    declared_shapes = shapes if isinstance(shapes, list | tuple) else ()  # a damaged graph may hold anything
+    declared = [shape.sizes if isinstance(shape, TensorShape) else None for shape in declared_shapes]
     values = handle.read(engine, node) if handle is not None else None
     if not values or len(values) != len(declared):
         return declared or [None] * len(kind.dtypes)
@@ -213,7 +212,7 @@ def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
 
 
 def merged_handle(engine: Engine, node: int, kind: Kind) -> Handle | None:
-    """Return what the output of a ``Merge`` points at: an optional of either branch, otherwise what the first does.
+    """Return the resource of a ``Merge`` output: an optional of either branch, otherwise that of the first input.
 
     Args:
         engine: the graph.
@@ -221,23 +220,23 @@ def merged_handle(engine: Engine, node: int, kind: Kind) -> Handle | None:
         kind: its kind.
     """
     branches = [engine.handle_at(node, at) for at in range(len(engine.inputs[node]))]
-    found = next((handle for handle in branches if handle is not None), None)
+    first_handle = next((handle for handle in branches if handle is not None), None)
     if not any(handle.is_optional for handle in branches if handle is not None):
-        return found
+        return first_handle
     merged = Handle(kind, tuple([engine.input_sizes(node, at) for at in range(len(branches))]))
     merged.branches = tuple(branches)
     return merged
 
 
 def handle_of_branch(handle: Handle, kind: Kind, output: int) -> Handle:
-    """Return what an output of a ``Switch`` points at: of an optional of either branch that of its own branch.
+    """Return the resource of a ``Switch`` output: for an optional of either branch, that of the output's own branch.
 
-    A conditional and its gradient have one predicate. Lowering merges the branch for True first.
+    A conditional and its gradient have the same predicate. Lowering merges the branch for True first.
 
     Args:
-        handle: what the input of the switch points at.
-        kind: the kind of the switch.
-        output: which output.
+        handle: resource of the switch's input.
+        kind: kind of the switch.
+        output: number of the output.
     """
     branch = output if kind.op_type == "_SwitchN" else 1 - output
     return (handle.branches[branch] if branch < len(handle.branches) else None) or handle

@@ -1,17 +1,17 @@
-"""Shapes of all outputs of a graph, to a fixpoint where it has loops.
+"""Shapes of all outputs of a graph, by fixpoint iteration if it has loops.
 
-Nodes are visited in the order in which TensorFlow visits them. A node's shapes follow from those of its inputs, by the
-shape function that the op library registers (what is found for one kind of node with inputs of certain shapes is kept),
-and what a shape function asks about values is worked out when it asks::
+Nodes are visited in TensorFlow's order. A node's shapes follow from those of its inputs, by the shape function of the
+op library. Results are cached by kind of node and input shapes, and values are computed only when a shape function
+reads them::
 
     i = Merge(Enter, NextIteration) ──> Switch ──> body ──> NextIteration
           ▲                                                      │
           └──────────────────────────────────────────────────────┘
 
-A ``Merge`` of a loop begins with the shape of what enters. When the body has been visited, what comes round may differ:
-the merge then gets the least general shape that fits both, and what hangs on it is visited again, until nothing
-changes. Shapes only get more general on the way, so there are few rounds; a node that is still not at rest after
-``_MOST_VISITS`` of them keeps what all its visits have in common.
+The ``Merge`` of a loop starts with the shape of the value that enters. After a visit of the body, the shape that comes
+back may differ: the merge then gets the least general common shape, and its consumers are visited again, until nothing
+changes. Shapes only become more general, so few passes are needed; a node that still changes after ``_MOST_VISITS``
+visits keeps what all its visits have in common.
 
 Source: tensorflow/core/common_runtime/shape_refiner.cc and tensorflow/core/grappler/costs/graph_properties.cc, release
 1.15 (which values are followed).
@@ -46,33 +46,33 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
 _MOST_VISITS = 12
-"""Visits of a node; after more its shapes are what they have in common."""
+"""Visits of a node after which its shapes are merged with the previous ones."""
 
-Given = Mapping[tuple[int, int], tuple[Sizes, Value | None]]
-"""What is fed: shape and value of outputs, by node and output."""
+Feeds = Mapping[tuple[int, int], tuple[Sizes, Value | None]]
+"""Feeds: shape and value of outputs, by node and output."""
 
 
 class Inference(Engine):
-    """The shapes of one graph.
+    """Shape inference for one graph.
 
     Attributes:
-        faults: nodes whose shapes do not fit, with the sentence of their shape function.
+        faults: nodes with invalid shapes, to the message of their shape function.
 
     Args:
         graph: the graph.
-        kinds: where kinds of nodes are kept; functions of the graph share them.
-        given: what is fed.
-        assume: gives, for a node and its shapes, those with what stands for unknown sizes; None: sizes stay unknown.
-        library: the functions that may be called.
-        arguments: in a function's body: what each ``_Arg`` node is.
-        use_hints: whether shapes that the graph says it has count.
+        kinds: registry of node kinds, shared with the functions of the graph.
+        feeds: sizes and values of the fed tensors, by node and output.
+        assume: function from a node and its shapes to shapes with assumed sizes; None to keep sizes unknown.
+        library: functions that may be called.
+        arguments: in a function's body, the value of each ``_Arg`` node.
+        use_hints: whether to use shapes that the graph declares.
     """
 
     def __init__(
         self,
         graph: PlacementGraph,
         kinds: Kinds,
-        given: Given | None = None,
+        feeds: Feeds | None = None,
         assume: Callable[[Inference, int, tuple[Sizes, ...]], tuple[Sizes, ...]] | None = None,
         library: calls.Library | None = None,
         arguments: Sequence[calls.Argument] = (),
@@ -81,8 +81,8 @@ class Inference(Engine):
         library = library or calls.Library(graph, kinds.catalogue)
         super().__init__(graph, kinds.of_nodes(graph), library, arguments)
         self.all_kinds = kinds
-        self.given = given or {}
-        self._given_nodes = {node for node, _ in self.given}
+        self.feeds = feeds or {}
+        self._fed_nodes = {node for node, _ in self.feeds}
         self._assume = assume
         self._use_hints = use_hints and graph.tensor_info is not None
         self.faults: dict[int, str] = {}
@@ -91,103 +91,106 @@ class Inference(Engine):
         self._again: list[tuple[int, int]] = []
         self._queued: set[int] = set()
 
-    def feed(self, given: Given) -> None:
-        """Says what is fed, before ``run``."""
-        self.given = given
-        self._given_nodes = {node for node, _ in given}
+    def feed(self, feeds: Feeds) -> None:
+        """Set the feeds, before ``run``."""
+        self.feeds = feeds
+        self._fed_nodes = {node for node, _ in feeds}
 
     def body(self, graph: PlacementGraph, arguments: Sequence[calls.Argument]) -> Engine:
-        """The shapes of a function's body, inferred."""
-        made = Inference(graph, self.all_kinds, library=self.library, arguments=arguments)
-        made.run()
-        return made
+        """Return the inferred shapes of a function's body."""
+        body = Inference(graph, self.all_kinds, library=self.library, arguments=arguments)
+        body.run()
+        return body
 
     def run(self) -> None:
-        """Infers all shapes.
+        """Infer all shapes.
 
         Raises:
-            InvalidArgumentError: a node lacks an input, or there is a cycle that is no loop.
+            InvalidArgumentError: A node lacks an input, or there is a cycle that is not a loop.
         """
         order = self.order
         self._check_inputs()
         shapes, kinds, visit = self.shapes, self.kinds, self._visit
         for node in order:
             shapes[node] = visit(node, kinds[node])
-        looped = [node for node in order if kinds[node].op_type in NEXT_ITERATIONS]
-        if not looped and not self._again:
+        back_edges = [node for node in order if kinds[node].op_type in NEXT_ITERATIONS]
+        if not back_edges and not self._again:
             return
         consumers = self.consumers
-        for node in looped:
+        for node in back_edges:
             for consumer in consumers[node]:
-                self.look_again(consumer)
-        again = self._again
-        while again:
-            _, node = heapq.heappop(again)
+                self.revisit(consumer)
+        worklist = self._again
+        # Pop in dependency order, so that a node is not visited again before its inputs have settled.
+        while worklist:
+            _, node = heapq.heappop(worklist)
             self._queued.discard(node)
             if shapes[node] is None:
                 continue
             old_values = self._values.pop(node, None)
-            found = visit(node, kinds[node])
+            new = visit(node, kinds[node])
             visits = self._visits[node] = self._visits.get(node, 0) + 1
             old = shapes[node]
-            if visits > _MOST_VISITS and old is not None and len(old) == len(found):
-                found = tuple(map(joined, old, found))
-            changed = found != old
-            shapes[node] = found
+            if visits > _MOST_VISITS and old is not None and len(old) == len(new):
+                new = tuple(map(joined, old, new))
+            changed = new != old
+            shapes[node] = new
             if old_values is not None and not changed:
                 changed = not _same_values(old_values, self.node_values(node))
             if changed:
                 for consumer in consumers[node]:
-                    self.look_again(consumer)
+                    self.revisit(consumer)
 
     def _check_inputs(self) -> None:
-        """Placing lets a node with too few inputs pass, as TensorFlow does, whose kernel then cannot be made."""
+        """Raise an error for a node with too few inputs, which placing accepts, as TensorFlow's does."""
         for node, (kind, sources) in enumerate(zip(self.kinds, self.inputs, strict=True)):
-            if len(sources) < len(kind.input_types) and node not in self._given_nodes:
+            if len(sources) < len(kind.input_types) and node not in self._fed_nodes:
                 assert kind.op_def is not None
                 name = self.graph.names[node]
                 fault = input_count_fault(kind.op_def, kind.input_types, len(sources), name)
-                raise InvalidArgumentError.of(fault, facts={"node": name}, hint="is the graph sound?")
+                raise InvalidArgumentError.of(
+                    fault, facts={"node": name}, hint="check the graph: it is invalid"
+                )
 
-    def look_again(self, node: int) -> None:
-        """Has a node visited once more."""
+    def revisit(self, node: int) -> None:
+        """Schedule another visit of a node."""
         if node not in self._queued:
             self._queued.add(node)
             heapq.heappush(self._again, (self.rank[node], node))
 
     @cached_property
     def order(self) -> list[int]:
-        """The nodes, each after what it needs; InvalidArgumentError for a cycle that is no loop."""
+        """Nodes in dependency order; raises InvalidArgumentError for a cycle that is not a loop."""
         return dependency_order(self.graph)
 
     @cached_property
     def rank(self) -> list[int]:
-        """The place of each node in ``order``."""
-        found = [0] * len(self.graph)
+        """Position of each node in ``order``."""
+        ranks = [0] * len(self.graph)
         for place, node in enumerate(self.order):
-            found[node] = place
-        return found
+            ranks[node] = place
+        return ranks
 
     # One node
 
     def _visit(self, node: int, kind: Kind) -> tuple[Sizes, ...]:
-        found = self._inferred(node, kind)
-        if node in self._given_nodes:
-            found = tuple(
-                self.given[node, output][0] if (node, output) in self.given else sizes
-                for output, sizes in enumerate(found)
+        shapes = self._infer(node, kind)
+        if node in self._fed_nodes:
+            shapes = tuple(
+                self.feeds[node, output][0] if (node, output) in self.feeds else sizes
+                for output, sizes in enumerate(shapes)
             )
-        for sizes in found:
+        for sizes in shapes:
             if sizes is None or None in sizes:
-                return self._completed(node, kind, found)
-        return found
+                return self._complete(node, kind, shapes)
+        return shapes
 
-    def _inferred(self, node: int, kind: Kind) -> tuple[Sizes, ...]:
+    def _infer(self, node: int, kind: Kind) -> tuple[Sizes, ...]:
         rule = RULES.get(kind.op_type)
         if rule is not None:
-            made = rule(self, node, kind)
-            if made is not None:
-                return tuple(made)
+            rule_shapes = rule(self, node, kind)
+            if rule_shapes is not None:
+                return tuple(rule_shapes)
         elif kind.op_def is not None and kind.op_type in self.graph.functions:
             return tuple(calls.call(self, node, kind))
         if kind.op_def is None:
@@ -199,24 +202,24 @@ class Inference(Engine):
         shapes = self.shapes
         try:
             key: Any = tuple([shapes[source][output] for source, output in self.inputs[node]])  # type: ignore[index]
-        except (IndexError, TypeError):  # an input is in a loop, and not visited yet, or has no such output
+        except (IndexError, TypeError):  # an input is in a loop and not visited yet, or does not exist
             key = tuple([sizes_of(shapes[source], output) for source, output in self.inputs[node]])
         if kind.handles:
             key = (key, *[self._handle_key(node, at) for at in kind.handles])
-        found = kind.found.get(key)
-        if found is None:
+        cached = kind.shapes.get(key)
+        if cached is None:
             return self._by_function(node, kind, key, {})
-        if type(found) is dict:
-            known = tuple([self._digest(node, at) for at in kind.asked])
-            made = found.get(known)
-            return self._by_function(node, kind, key, found) if made is None else made
-        return found
+        if type(cached) is dict:
+            value_digests = tuple([self._digest(node, at) for at in kind.value_inputs])
+            rule_shapes = cached.get(value_digests)
+            return self._by_function(node, kind, key, cached) if rule_shapes is None else rule_shapes
+        return cached
 
     def _by_function(self, node: int, kind: Kind, key: Any, by_value: dict[Any, Any]) -> tuple[Sizes, ...]:
-        asked: set[int] = set()
-        op = self._operation(node, kind, asked)
+        read_inputs: set[int] = set()
+        op = self._operation(node, kind, read_inputs)
         try:
-            made = tuple([shape.sizes for shape in infer_shapes(op, len(kind.dtypes))])
+            shapes = tuple([shape.sizes for shape in infer_shapes(op, len(kind.dtypes))])
         except ValueError as error:
             self.faults[node] = str(error)
             return (None,) * len(kind.dtypes)
@@ -230,86 +233,87 @@ class Inference(Engine):
             return (None,) * len(kind.dtypes)
         self.faults.pop(node, None)
         if shape_function_of(kind.op_type) is None:
-            made = tuple([_HANDLES.get(dtype.name) for dtype in kind.output_types])
-        if not asked and not by_value:
-            kind.found[key] = made
-            return made
-        if not asked.issubset(kind.asked):
-            kind.asked = tuple(sorted(asked.union(kind.asked)))
-            for old in [old for old, found in kind.found.items() if type(found) is dict]:
-                del kind.found[old]
+            shapes = tuple([_HANDLES.get(dtype.name) for dtype in kind.output_types])
+        if not read_inputs and not by_value:
+            kind.shapes[key] = shapes
+            return shapes
+        if not read_inputs.issubset(kind.value_inputs):
+            # The function read another input's value this time, so keys of earlier results lack it.
+            kind.value_inputs = tuple(sorted(read_inputs.union(kind.value_inputs)))
+            for old in [old for old, shapes_by_value in kind.shapes.items() if type(shapes_by_value) is dict]:
+                del kind.shapes[old]
             by_value = {}
-        kind.found[key] = by_value
-        by_value[tuple([self._digest(node, at) for at in kind.asked])] = made
-        return made
+        kind.shapes[key] = by_value
+        by_value[tuple([self._digest(node, at) for at in kind.value_inputs])] = shapes
+        return shapes
 
-    def _operation(self, node: int, kind: Kind, asked: set[int]) -> Operation:
-        """What a shape function looks at."""
+    def _operation(self, node: int, kind: Kind, read_inputs: set[int]) -> Operation:
+        """Return the operation that a shape function reads."""
         op = Operation(None, self.graph.names[node], kind.op_type, kind.op_def, (), (), kind.attrs)  # type: ignore[arg-type]
         if kind.op_type == "Const":
             op.attrs = self.attrs_of(node)  # type: ignore[assignment]
-        made: list[Tensor] = []
+        inputs: list[Tensor] = []
         types = kind.input_types
         for at, (source, output) in enumerate(self.inputs[node]):
             dtype = types[at] if at < len(types) else self.kinds[source].dtypes[output]
             handle = self._handles.get((source, output))
-            maker = NO_OP if handle is None else _maker(handle)
-            tensor = Evaluated(maker, output, dtype, shape_of(sizes_of(self.shapes[source], output)))
-            tensor.evaluate = self._evaluation(node, at, asked)
-            made.append(tensor)
-        op.inputs = tuple(made)
+            creator = NO_OP if handle is None else _maker(handle)
+            tensor = Evaluated(creator, output, dtype, shape_of(sizes_of(self.shapes[source], output)))
+            tensor.evaluate = self._evaluation(node, at, read_inputs)
+            inputs.append(tensor)
+        op.inputs = tuple(inputs)
         op.outputs = [Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes)]
         return op
 
-    def _evaluation(self, node: int, at: int, asked: set[int]) -> Callable[[], Value | None]:
+    def _evaluation(self, node: int, at: int, read_inputs: set[int]) -> Callable[[], Value | None]:
         def evaluate() -> Value | None:
-            asked.add(at)
+            read_inputs.add(at)
             return self.value_of_input(node, at)
 
         return evaluate
 
     def _digest(self, node: int, at: int) -> Any:
-        """A value as part of a key."""
-        known = self.value_of_input(node, at) if at < len(self.inputs[node]) else None
-        if known is None:
+        """Return an input's value as part of a key."""
+        value = self.value_of_input(node, at) if at < len(self.inputs[node]) else None
+        if value is None:
             return None
-        array, unknown = known
+        array, unknown = value
         content = array.tobytes() if array.dtype != object else tuple(array.ravel().tolist())
         return array.dtype.char, array.shape, content, None if unknown is None else unknown.tobytes()
 
-    def _completed(self, node: int, kind: Kind, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-        """Shapes with what values tell, with what the graph itself says, and with what is assumed."""
+    def _complete(self, node: int, kind: Kind, shapes: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+        """Return shapes completed by values, by the graph's declarations and by assumptions."""
         if values.decide_shapes(self, node, kind):
-            self.shapes[node] = found
-            made = self.node_values(node)
-            if None not in made:
-                return tuple([value[0].shape for value in made if value is not None])
+            self.shapes[node] = shapes
+            output_values = self.node_values(node)
+            if None not in output_values:
+                return tuple([value[0].shape for value in output_values if value is not None])
         if self._use_hints and node < len(self.graph):
             hint = self.graph.tensor_info
             assert hint is not None
-            found = tuple(
+            shapes = tuple(
                 sizes if is_known(sizes) else _filled(sizes, _hinted(hint, node, output))
-                for output, sizes in enumerate(found)
+                for output, sizes in enumerate(shapes)
             )
-        if len(found) == _RESERVING and found[-1] is None and kind.op_type in _WITH_RESERVE:
-            found = (*found[:-1], ())
-        if self._assume is not None and not all(map(is_known, found)):
-            found = self._assume(self, node, found)
-        return found
+        if len(shapes) == _RESERVING and shapes[-1] is None and kind.op_type in _WITH_RESERVE:
+            shapes = (*shapes[:-1], ())
+        if self._assume is not None and not all(map(is_known, shapes)):
+            shapes = self._assume(self, node, shapes)
+        return shapes
 
     def _handle_key(self, node: int, at: int) -> Any:
         handle = self.handle_at(node, at)
         return None if handle is None else handle.key
 
     def _follow_handles(self, node: int, kind: Kind) -> None:
-        """Hands on what the first input points at, where a node gives it out again."""
+        """Pass the resource of the first input to the outputs that return it."""
         if kind.makes_handle:
             for at, (source, output) in enumerate(self.inputs[node]):
                 handle = self._handles.get((source, output))
                 if handle is not None and at < max(1, len(kind.dtypes)):
                     outputs = range(len(kind.dtypes)) if len(self.inputs[node]) == 1 else (at,)
-                    for own in outputs:
-                        self._handles.setdefault((node, own), handle)
+                    for own_output in outputs:
+                        self._handles.setdefault((node, own_output), handle)
         elif kind.op_type in MERGES | ALL_SWITCHES | IDENTITY_OPS:
             self._pass_handle(node, len(kind.dtypes))
 
@@ -324,18 +328,18 @@ class Inference(Engine):
     # Values
 
     def known_value(self, node: int, output: int) -> Value | None:
-        """What is known of the value of an output."""
-        fed = self.given.get((node, output))
+        """Return the known part of an output's value."""
+        fed = self.feeds.get((node, output))
         if fed is not None:
             return fed[1]
-        found = self.node_values(node)
-        return found[output] if output < len(found) else None
+        output_values = self.node_values(node)
+        return output_values[output] if output < len(output_values) else None
 
     def node_values(self, node: int) -> list[Value | None]:
-        """What is known of the values of a node's outputs, which what feeds it is evaluated for."""
-        found = self._values.get(node)
-        if found is not None:
-            return found
+        """Return the known parts of the values of a node's outputs, evaluating its inputs first."""
+        cached = self._values.get(node)
+        if cached is not None:
+            return cached
         pending, under_way = [node], set()
         while pending:
             current = pending[-1]
@@ -354,10 +358,10 @@ class Inference(Engine):
                 pending += missing
                 continue
             pending.pop()
-            self._values[current] = self._evaluated(current, kind)
+            self._values[current] = self._evaluate(current, kind)
         return self._values[node]
 
-    def _evaluated(self, node: int, kind: Kind) -> list[Value | None]:
+    def _evaluate(self, node: int, kind: Kind) -> list[Value | None]:
         if self.shapes[node] is None:
             return [None] * len(kind.dtypes)
         if kind.op_type == "_Arg" and self.arguments:
@@ -372,7 +376,7 @@ class Inference(Engine):
             return [source for source, _ in self.merged_sources(node)]
         if not all(self._is_small(source, output) for source, output in self.inputs[node]):
             return []
-        return [source for source, output in self.inputs[node] if (source, output) not in self.given]
+        return [source for source, output in self.inputs[node] if (source, output) not in self.feeds]
 
     def _is_small(self, node: int, output: int) -> bool:
         sizes = self.sizes(node, output)
@@ -385,14 +389,14 @@ class Inference(Engine):
 
 
 _WITH_RESERVE, _RESERVING = ("FusedBatchNormV3", "_FusedBatchNormEx"), 6
-"""Ops whose last output is what the library wants to keep for the gradient: one number, where it needs no more."""
+"""Ops whose last output is reserve space for the gradient: a scalar, unless the library needs more."""
 
 _HANDLES: dict[str, Sizes] = {"resource": (), "variant": (), "string_ref": (2,)}
-"""Shapes of handles, which ops without a shape function have as any other."""
+"""Shapes of handles, which ops without a shape function also return."""
 
 
 def _maker(handle: Handle) -> Operation:
-    """The operation that made a handle, as shape functions look at it."""
+    """Return the operation that created a resource, as shape functions see it."""
     kind = handle.kind
     op = Operation(None, "", kind.op_type, kind.op_def, (), (), kind.attrs)  # type: ignore[arg-type]
     op.inputs = tuple(
@@ -403,7 +407,7 @@ def _maker(handle: Handle) -> Operation:
 
 
 def _filled(sizes: Sizes, hint: Sizes) -> Sizes:
-    """A shape with what another program found for it, where that does not contradict it."""
+    """Return a shape with its unknown sizes replaced by a hint, unless they contradict each other."""
     if hint is None or sizes == hint:
         return sizes
     if sizes is None:
@@ -418,27 +422,25 @@ def _filled(sizes: Sizes, hint: Sizes) -> Sizes:
 def _hinted(hint: Callable[[int, int], Any], node: int, output: int) -> Sizes:
     try:
         return hint(node, output).shape
-    except IndexError:  # the node has fewer outputs than its op says
+    except IndexError:  # the node has fewer outputs than its op declares
         return None
 
 
 def _same_values(old: list[Value | None], new: list[Value | None]) -> bool:
-    def same(one: Value | None, other: Value | None) -> bool:
-        if one is None or other is None:
-            return one is other
-        return (
-            one[0].shape == other[0].shape
-            and bool(np.array_equal(one[0], other[0]))
-            and (
-                one[1] is other[1]
-                or (one[1] is not None and other[1] is not None and bool(np.array_equal(one[1], other[1])))
-            )
-        )
+    def same(before: Value | None, after: Value | None) -> bool:
+        if before is None or after is None:
+            return before is after
+        (array, unknown), (new_array, new_unknown) = before, after
+        if array.shape != new_array.shape or not np.array_equal(array, new_array):
+            return False
+        if unknown is None or new_unknown is None:
+            return unknown is new_unknown
+        return bool(np.array_equal(unknown, new_unknown))
 
     return len(old) == len(new) and all(map(same, old, new))
 
 
-# Ops whose shapes no shape function can tell
+# Ops without a shape function
 
 
 @RULES("Const")
@@ -451,18 +453,18 @@ def _const(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes] | None:
 def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = handles.merged_handle(engine, node, kind)
     if handle is not None:
-        engine.hand_on(node, 0, handle)
-    known = [
+        engine.set_handle(node, 0, handle)
+    visited = [
         engine.sizes(source, output)
         for source, output in engine.inputs[node]
         if engine.shapes[source] is not None
     ]
-    if not known:
+    if not visited:
         return None, ()
-    found = known[0]
-    for sizes in known[1:]:
-        found = joined(found, sizes)
-    return found, ()
+    merged = visited[0]
+    for sizes in visited[1:]:
+        merged = joined(merged, sizes)
+    return merged, ()
 
 
 @RULES(
@@ -479,14 +481,14 @@ def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     "StopGradient",
     "_ParallelConcatUpdate",
 )
-def _handed_on(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+def _pass_through(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     outputs = len(kind.dtypes)
     handle = engine.handle_at(node, 0)
     if handle is not None:
         is_switch = kind.op_type in ALL_SWITCHES
         for output in range(outputs):
-            own = handles.handle_of_branch(handle, kind, output) if is_switch else handle
-            engine.hand_on(node, output, own)
+            output_handle = handles.handle_of_branch(handle, kind, output) if is_switch else handle
+            engine.set_handle(node, output, output_handle)
     return (engine.input_sizes(node, 0),) * outputs
 
 
@@ -502,7 +504,7 @@ def _arg(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     if argument is None:
         return (None,)
     if argument.handle is not None:
-        engine.hand_on(node, 0, argument.handle)
+        engine.set_handle(node, 0, argument.handle)
     return (argument.sizes,)
 
 

@@ -1,7 +1,7 @@
-"""Nodes that are alike: of one op type with the same attributes, so that what is found for one holds for all.
+"""Kinds of nodes: nodes of one op type with the same attributes, which share all inferred results.
 
-A graph of 100,000 nodes has some hundred kinds of nodes. Shapes are kept as plain tuples of sizes here: two that are
-equal hash and compare without Python code.
+A graph of 100,000 nodes has a few hundred kinds. Shapes are plain tuples of sizes here, because equal tuples hash and
+compare without Python code.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.shapes import TensorShape
 
 Sizes = tuple[int | None, ...] | None
-"""A shape: a size or None for each dimension; None where the rank is unknown."""
+"""A shape: a size or None for each dimension; None if the rank is unknown."""
 
 Array = np.ndarray[Any, Any]
 
 Value = tuple[Array, Array | None]
-"""A tensor's value, -1 where it is unknown, and which elements are unknown; None: none is."""
+"""A tensor's value, with -1 in unknown elements, and the mask of unknown elements; None if all are known."""
 
 _HANDLE_TYPES = ("resource", "variant", "string_ref")
 
 
 class Rules(dict[str, Any]):
-    """Functions by the op types that they are for; called with op types, it registers the function below."""
+    """Functions by op type; calling the registry with op types registers the decorated function."""
 
     def __call__(self, *op_types: str) -> Callable[[Any], Any]:
         def register(function: Any) -> Any:
@@ -44,16 +44,16 @@ class Rules(dict[str, Any]):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Kind:
-    """What nodes of one op type with the same attributes have in common."""
+    """Common properties of nodes of one op type with the same attributes."""
 
     number: int
-    """Its place among the kinds of a graph."""
+    """Position among the kinds of a graph."""
     op_type: str
     """Op type, or the name of a function."""
     op_def: OpDef | None
-    """The signature; None for an op that nobody knows."""
+    """Signature; None for an unknown op."""
     attrs: Mapping[str, Any]
-    """The attributes, defaults included, without those that begin with an underscore."""
+    """Attributes with defaults, without those that begin with an underscore."""
     input_types: tuple[DType, ...]
     """Declared type of each data input."""
     output_types: tuple[DType, ...]
@@ -61,13 +61,15 @@ class Kind:
     dtypes: tuple[DType, ...] = field(init=False)
     """Type of each output, reference types as their base."""
     handles: tuple[int, ...] = field(init=False)
-    """The inputs that are the handle of something that is kept elsewhere."""
+    """Inputs that are handles of resources."""
     makes_handle: bool = field(init=False)
     """Whether an output is such a handle."""
-    found: dict[Any, Any] = field(default_factory=dict)
-    """What has been inferred, by the shapes of the inputs."""
-    asked: tuple[int, ...] = ()
+    shapes: dict[Any, Any] = field(default_factory=dict)
+    """Inferred shapes by input shapes."""
+    value_inputs: tuple[int, ...] = ()
+    """Inputs whose values the shape function reads."""
     work: dict[Any, Any] = field(default_factory=dict)
+    """Works by input shapes."""
 
     def __post_init__(self) -> None:
         self.dtypes = tuple(dtype.base_dtype for dtype in self.output_types)
@@ -81,25 +83,28 @@ class Kind:
 
 
 _MOST_TENSORS = 1 << 16
-"""Nodes that declare more inputs or outputs than this count as nodes of unknown ops."""
+"""Number of inputs or outputs above which a node counts as one of an unknown op."""
 
 
 class Kinds:
-    """The kinds of nodes of a graph, and of the functions that it calls.
+    """Kinds of nodes of a graph, and of the functions that it calls.
 
     Args:
-        catalogue: the ops.
+        catalogue: op definitions.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self._known: dict[Any, Kind] = {}
+        self._of_graph: dict[int, tuple[PlacementGraph, list[Kind]]] = {}
         self.all: list[Kind] = []
 
     def of_nodes(self, graph: PlacementGraph) -> list[Kind]:
-        """The kind of each node of a graph."""
+        """Return the kind of each node of a graph; cached, because shapes are inferred for several batches."""
+        if id(graph) in self._of_graph:
+            return self._of_graph[id(graph)][1]
         attrs_of = graph.attrs if graph.node_attrs is None else graph.node_attrs
-        known, found, op_types = self._known, [], graph.op_types
+        kind_by_key, kinds, op_types = self._known, [], graph.op_types
         for node, signature in enumerate(graph.signature.tolist()):
             op_type, attrs = op_types[signature], attrs_of(node)
             if op_type == "Const":
@@ -112,36 +117,37 @@ class Kinds:
             else:
                 key = (op_type, *[item for item in attrs.items() if not item[0].startswith("_")])
             try:
-                kind = known.get(key)
-            except TypeError:  # an attribute of no known kind: the node is one of its own
+                kind = kind_by_key.get(key)
+            except TypeError:  # an unhashable attribute: the node is a kind of its own
                 key, kind = object(), None
             if kind is None:
-                kind = known[key] = self._new(op_type, attrs, graph.functions)
-            found.append(kind)
-        return found
+                kind = kind_by_key[key] = self._new(op_type, attrs, graph.functions)
+            kinds.append(kind)
+        self._of_graph[id(graph)] = graph, kinds
+        return kinds
 
     def _new(self, op_type: str, attrs: Mapping[str, Any], functions: Mapping[str, Any]) -> Kind:
         op_def = self.catalogue.ops.get(op_type) or functions.get(op_type)
-        given = {name: value for name, value in attrs.items() if not name.startswith("_")}
+        declared_attrs = {name: value for name, value in attrs.items() if not name.startswith("_")}
         inputs: tuple[DType, ...] = ()
         outputs: tuple[DType, ...] = ()
         if op_def is not None:
-            given = {**op_def.defaults, **given}
+            declared_attrs = {**op_def.defaults, **declared_attrs}
             try:
-                declared = declared_types(op_def, given)
+                declared = declared_types(op_def, declared_attrs)
                 if max(map(len, declared)) > _MOST_TENSORS:
                     op_def = None
                 else:
                     inputs, outputs = map(tuple, declared)
             except (KeyError, TypeError, InvalidArgumentError, NotFoundError):
-                pass  # an attribute is missing: the node is not sound, and nothing is known of its outputs
-        kind = Kind(len(self.all), op_type, op_def, given, inputs, outputs)
+                pass  # an attribute is missing: the node is invalid, and its outputs are unknown
+        kind = Kind(len(self.all), op_type, op_def, declared_attrs, inputs, outputs)
         self.all.append(kind)
         return kind
 
 
 def shape_of(sizes: Sizes) -> TensorShape:
-    """Sizes as a ``TensorShape``; equal ones are one object."""
+    """Return sizes as a ``TensorShape``; equal sizes share one object."""
     shape = _shapes.get(sizes)
     if shape is None:
         if len(_shapes) > _MOST_SHAPES:
@@ -154,24 +160,24 @@ _shapes: dict[Sizes, TensorShape] = {}
 _MOST_SHAPES = 1 << 16
 
 
-def joined(one: Sizes, other: Sizes) -> Sizes:
-    """The least general shape of which both are instances.
+def joined(first: Sizes, second: Sizes) -> Sizes:
+    """Return the least general shape of which both shapes are instances.
 
     >>> joined((2, 3), (2, 4)), joined((2,), (2, 3))
     ((2, None), None)
     """
-    if one == other:
-        return one
-    if one is None or other is None or len(one) != len(other):
+    if first == second:
+        return first
+    if first is None or second is None or len(first) != len(second):
         return None
-    return tuple([a if a == b else None for a, b in zip(one, other, strict=True)])
+    return tuple([a if a == b else None for a, b in zip(first, second, strict=True)])
 
 
 def filled_with(sizes: Sizes, size: int) -> tuple[int, ...]:
-    """Sizes with a number in the place of those that are unknown; none where the rank is."""
-    return tuple([size if one is None else one for one in sizes or ()])
+    """Return sizes with the unknown ones replaced; empty if the rank is unknown."""
+    return tuple([size if known is None else known for known in sizes or ()])
 
 
 def is_known(sizes: Sizes) -> bool:
-    """Whether rank and all sizes are known."""
+    """Whether the rank and all sizes are known."""
     return sizes is not None and None not in sizes

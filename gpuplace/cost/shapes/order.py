@@ -1,10 +1,10 @@
-"""An order of a graph's nodes in which each comes after all that it needs, except for the back edges of loops.
+"""Dependency order of a graph's nodes: each node comes after all that it needs, except for the back edges of loops.
 
-The placement order (``PlacementGraph.order``) differs where functions and loops have been inlined: nodes that were
-added come last there, even those that feed others.
+The placement order (``PlacementGraph.order``) differs if functions and loops have been inlined: added nodes come last
+there, even those that feed others.
 
-What a loop gives out comes after the whole body of the loop. A list or an array that the body writes to leaves the loop
-by an ``Exit`` that hangs on the condition alone, and whoever reads it needs to know what was written::
+The exits of a loop come after the whole body. A list or array that the body writes leaves the loop by an ``Exit`` that
+depends on the condition alone, and its consumers need to know what was written::
 
     Merge ──> Switch ──> Exit ──> TensorListStack
                 └──────> body: TensorListSetItem ──> NextIteration
@@ -22,13 +22,13 @@ _SHOWN = 20
 
 
 def dependency_order(graph: PlacementGraph) -> list[int]:
-    """Return the nodes, each after the producers of its inputs and what it waits for.
+    """Return the nodes, each after its inputs and control inputs.
 
     Args:
         graph: the graph.
 
     Raises:
-        InvalidArgumentError: nodes wait for each other in a circle that is no loop.
+        InvalidArgumentError: There is a cycle that is not a loop.
     """
     src, dst = graph.src, graph.dst
     is_next = graph.of_types(NEXT_ITERATIONS)
@@ -43,7 +43,7 @@ def dependency_order(graph: PlacementGraph) -> list[int]:
     start = np.searchsorted(src[sorting], np.arange(len(graph) + 1)).tolist()
     pending = np.bincount(dst, minlength=len(graph)).tolist()
     order = [node for node, count in enumerate(pending) if not count]
-    for node in order:  # it grows on the way
+    for node in order:  # the list grows during the loop
         for consumer in consumers[start[node] : start[node + 1]]:
             pending[consumer] -= 1
             if not pending[consumer]:
@@ -59,13 +59,13 @@ def dependency_order(graph: PlacementGraph) -> list[int]:
 
 
 def _exits_after_bodies(graph: PlacementGraph, back: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges that make every exit of a loop wait for the ends of its body; a loop is known by its condition.
+    """Return edges that make every exit of a loop wait for the ends of its body; a loop is identified by its condition.
 
-    The ends wait for each other in a row, and the exits for the last of them: the edges are not many.
+    The ends are chained, and the exits wait for the last end, so that there are few edges.
 
     Args:
         graph: the graph.
-        back: [edges] bool: the way back of a loop.
+        back: [edges] bool: back edges of loops.
     """
     src, dst, dst_input = graph.src, graph.dst, graph.dst_input
     loop = np.full(len(graph), -1, dtype=np.int64)  # the condition of each switch, merge, end and exit

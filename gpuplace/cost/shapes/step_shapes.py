@@ -1,4 +1,4 @@
-"""The shape and type of every output of a graph, and how often every node runs, from the graph and what is fed.
+"""Shape and type of every output of a graph, and the number of executions of every node, from the graph and the feeds.
 
 >>> from gpuplace.graph.graph import Graph
 >>> from gpuplace.graph.apply_op import apply_op
@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.shapes.branches import dead_nodes, known_branches
+from gpuplace.cost.shapes.default_sizes import demanded_sizes, most_sizes
 from gpuplace.cost.shapes.feeds import resolve_feeds
-from gpuplace.cost.shapes.inference import Given, Inference
+from gpuplace.cost.shapes.inference import Feeds, Inference
 from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, filled_with, is_known, shape_of
-from gpuplace.cost.shapes.loops import frames_of
-from gpuplace.cost.shapes.loops import trip_counts as found_trips
-from gpuplace.cost.shapes.stand_ins import demanded_sizes, most_sizes
+from gpuplace.cost.shapes.trip_counts import frames_of
+from gpuplace.cost.shapes.trip_counts import trip_counts as count_trips
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import ENTERS, EXITS
@@ -35,68 +35,68 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.shapes import TensorShape
 
 STRING_BYTES = 16
-"""Bytes that an element counts as whose type has no size of its own: a string, a handle."""
+"""Bytes per element of a type without a fixed size, such as strings and handles."""
 
 _SENTENCES = 8
-"""Nodes of which what is assumed is said one by one."""
+"""Number of nodes whose assumptions are listed one by one."""
 
 _SHOWN = 5
-"""Nodes that a sentence names."""
+"""Number of nodes that a sentence names."""
 
 
 @dataclass(frozen=True, eq=False)
 class StepShapes:
-    """What is known of every node's outputs before a step runs; nodes by their position in ``graph``."""
+    """Inferred shapes of a step, before it runs; nodes by their position in ``graph``."""
 
     graph: PlacementGraph
-    """The graph, lowered, as it is placed and run."""
+    """The lowered graph, as it is placed and run."""
     sizes: list[tuple[Sizes, ...]]
-    """The shape of each output of each node, as plain tuples; None for an unknown rank, and for a size in a tuple."""
+    """Shape of each output of each node, as plain tuples; None for an unknown rank, or an unknown size in a tuple."""
     kinds: list[Kind]
-    """For each node what it has in common with others: types of outputs, attributes with their defaults."""
+    """Kind of each node: types of its outputs, attributes with their defaults."""
     inputs: list[list[tuple[int, int]]]
     """(node, output) of each data input of each node."""
     frames: list[str]
-    """The innermost loop that each node runs in, by the name of its frame; ``""`` outside of loops."""
+    """Innermost loop of each node, by the name of its frame; ``""`` outside of loops."""
     outer_frames: Mapping[str, str]
     """The frame around each frame."""
     trips: Mapping[str, float]
-    """How often the body of each loop runs, each time that the loop is entered, by the name of its frame."""
+    """Number of iterations of each loop, per entry of the loop, by the name of its frame."""
     settled: frozenset[str]
-    """Those of the loops whose conditions do not decide about that: it is given, or assumed."""
+    """Frames whose trip counts are given or assumed, not derived from their conditions."""
     taken: Mapping[int, int]
-    """Switch nodes whose predicate or index is known: which output is alive."""
+    """Alive output of each switch node whose predicate or index is known."""
     engine: Inference
-    """What inferred all this, for questions about values."""
+    """The inference, for queries about values."""
     assumed: tuple[str, ...] = ()
-    """What had to be assumed, a sentence each."""
-    rests_on: Mapping[int, str] = field(default_factory=dict)
-    """Nodes whose shapes hang on something assumed, or are not known, and what that is."""
+    """Assumptions, one sentence each."""
+    assumption_of_node: Mapping[int, str] = field(default_factory=dict)
+    """Nodes whose shapes depend on assumptions, or are unknown, to the reason."""
     guesses: frozenset[int] = frozenset()
-    """Those of them that this begins with: their own sizes are assumed, whatever values they come from."""
+    """Nodes among them whose own sizes are assumed, not derived from those of other nodes."""
     unknown: frozenset[int] = frozenset()
-    """Those of them of which nothing stands for unknown sizes; these count as 1."""
+    """Nodes among them whose sizes stay unknown; unknown sizes count as 1."""
 
     def __getitem__(self, tensor: str) -> TensorShape:
-        """The shape of a tensor by its name, or of a node's first output; KeyError for an unknown one."""
+        """Return the shape of a tensor by its name, or of a node's first output; KeyError if it does not exist."""
         name, _, output = tensor.partition(":")
         return shape_of(self.sizes[self.graph.index[name]][int(output or 0)])
 
     def shape(self, node: int, output: int = 0) -> TensorShape:
-        """The shape of an output; unknown sizes are assumed as ``assumed`` says where that was possible."""
+        """Return the shape of an output; ``assumed`` states which sizes are assumptions."""
         return shape_of(self.sizes[node][output])
 
     def dtypes(self, node: int) -> tuple[DType, ...]:
-        """The type of each output of a node, reference types as their base."""
+        """Return the type of each output of a node, reference types as their base."""
         return self.kinds[node].dtypes
 
     def runs(self, node: int) -> float:
-        """How often a node runs in a step: the product of the trip counts of the loops around it.
+        """Return the number of executions of a node in a step: the product of the trip counts of the loops around it.
 
-        A loop's condition runs once more than its body; that one time is not counted.
+        A loop's condition runs once more than its body; that execution is not counted.
         """
         count, frame = 1.0, self.frames[node]
-        if frame and self.kinds[node].op_type in ENTERS:  # it runs outside of the loop that it leads into
+        if frame and self.kinds[node].op_type in ENTERS:  # an Enter runs outside of the loop that it leads to
             frame = self.outer_frames.get(frame, "")
         elif self.kinds[node].op_type in EXITS and self.inputs[node]:
             frame = self.outer_frames.get(self.frames[self.inputs[node][0][0]], "")
@@ -106,12 +106,12 @@ class StepShapes:
         return count
 
     def nbytes(self, node: int, output: int = 0) -> int:
-        """Bytes of an output; an unknown size counts as 1."""
+        """Return the bytes of an output; an unknown size counts as 1."""
         return bytes_of(self.sizes[node][output], self.kinds[node].dtypes[output])
 
 
 def bytes_of(sizes: Sizes, dtype: DType) -> int:
-    """Bytes of a tensor; an unknown size counts as 1.
+    """Return the bytes of a tensor; an unknown size counts as 1.
 
     >>> from gpuplace.dtypes import float32
     >>> bytes_of((2, None, 3), float32), bytes_of(None, float32)
@@ -129,78 +129,78 @@ def step_shapes(
     catalogue: Catalogue | None = None,
     use_hints: bool = True,
 ) -> StepShapes:
-    """Infers the shape of every output of a graph.
+    """Infer the shape of every output of a graph.
 
     Args:
-        graph: a ``PlacementGraph``, which may be a pruned one; or what ``gpuplace.place`` takes: a ``Graph``, GraphDef,
-            bytes or path.
-        feeds: name of a node or tensor (with or without ``:0``), or the tensor, to the shape that is fed for it: sizes,
-            a ``TensorShape``, or an array that stands for itself.
-        trip_counts: frame name to how often its body runs; ``"while"`` also stands for ``"while/while_context"``.
-        assume: what stands for an unknown size of a placeholder, a queue, a dataset or a file; None: it stays unknown.
-        catalogue: the ops; the process's release's if None.
-        use_hints: whether shapes that the graph says it has (``set_shape``, ``_output_shapes``) count.
+        graph: a ``PlacementGraph``, possibly pruned, or what ``gpuplace.place`` accepts: a ``Graph``, GraphDef, bytes
+            or a path.
+        feeds: tensor, or name of a node or tensor (with or without ``:0``), to its shape: sizes, a ``TensorShape``, or
+            an array that also gives the value.
+        trip_counts: frame name to the number of iterations; ``"while"`` also stands for ``"while/while_context"``.
+        assume: size in place of an unknown size of a placeholder, queue, dataset or file; None to keep it unknown.
+        catalogue: op definitions; None for those of the process's release.
+        use_hints: whether to use shapes that the graph declares (``set_shape``, ``_output_shapes``).
 
     Returns:
         The shapes.
 
     Raises:
-        InvalidArgumentError: ``feeds`` names no tensor of the graph, or contradicts it (the placeholders are listed
-            with their shapes); the graph's shapes do not fit each other; or it has a cycle that is no loop.
+        InvalidArgumentError: ``feeds`` names no tensor of the graph, or contradicts it (placeholders are listed with
+            their shapes); shapes of the graph do not match; or it has a cycle that is not a loop.
     """
-    known = catalogue or default_catalogue()
-    placed = graph if isinstance(graph, PlacementGraph) else _placement_graph(graph, known)
-    kinds = Kinds(known)
-    given: Given = {}
-    plain = Inference(placed, kinds, given, None if assume is None else _demanded_for, use_hints=use_hints)
+    ops = catalogue or default_catalogue()
+    placed = graph if isinstance(graph, PlacementGraph) else _placement_graph(graph, ops)
+    kinds = Kinds(ops)
+    fed: Feeds = {}
+    plain = Inference(placed, kinds, fed, None if assume is None else _demanded_for, use_hints=use_hints)
     if feeds:
         declared = _declared(plain)
-        given = resolve_feeds(placed, feeds, declared, lambda node: len(plain.kinds[node].dtypes))
-        plain.feed(given)
+        fed = resolve_feeds(placed, feeds, declared, lambda node: len(plain.kinds[node].dtypes))
+        plain.feed(fed)
     plain.run()
-    perhaps: list[str] = []
+    skipped: list[str] = []
     if plain.faults:
         idle = set(np.flatnonzero(dead_nodes(placed, known_branches(plain))[0]).tolist())
         if not idle.issuperset(plain.faults):
-            raise _misfit(plain, given, idle)
-        perhaps = [
-            f"'{placed.names[node]}', whose shapes do not fit, is in a branch that does not run: {sentence}"
+            raise _misfit(plain, fed, idle)
+        skipped = [
+            f"'{placed.names[node]}' has invalid shapes, but is in a branch that does not run: {sentence}"
             for node, sentence in sorted(plain.faults.items())
         ]
     assumed: list[str] = []
-    rests_on: dict[int, str] = {}
-    guesses = nowhere = frozenset[int]()
+    assumption_of_node: dict[int, str] = {}
+    guesses = still_unknown = frozenset[int]()
     engine = plain
     with_unknown = [
         node
-        for node, found in enumerate(plain.shapes)
-        for sizes in found or ()
+        for node, outputs in enumerate(plain.shapes)
+        for sizes in outputs or ()
         if sizes is None or None in sizes
     ]
     unknown = list(dict.fromkeys(with_unknown))
     if unknown and assume is not None:
-        engine, assumed, rests_on, guesses, nowhere = _with_assumptions(
+        engine, assumed, assumption_of_node, guesses, still_unknown = _with_assumptions(
             plain, unknown, assume, kinds, use_hints
         )
     elif unknown:
-        rests_on = dict.fromkeys(unknown, "its shape is not known")
+        assumption_of_node = dict.fromkeys(unknown, "its shape is unknown")
     frames, outer = frames_of(engine)
-    trips = found_trips(engine, frames, trip_counts)
+    trips = count_trips(engine, frames, trip_counts)
     return StepShapes(
         graph=placed,
-        sizes=[() if found is None else found for found in engine.shapes],
+        sizes=[() if outputs is None else outputs for outputs in engine.shapes],
         kinds=engine.kinds,
         inputs=engine.inputs,
         frames=frames,
         outer_frames=outer,
-        trips={frame: found.count for frame, found in trips.items()},
-        settled=frozenset(frame for frame, found in trips.items() if found.assumed or found.is_given),
+        trips={frame: trip.count for frame, trip in trips.items()},
+        settled=frozenset(frame for frame, trip in trips.items() if trip.assumed or trip.is_given),
         taken=known_branches(engine),
         engine=engine,
-        assumed=(*perhaps, *assumed, *[found.assumed for found in trips.values() if found.assumed]),
-        rests_on=rests_on,
+        assumed=(*skipped, *assumed, *[trip.assumed for trip in trips.values() if trip.assumed]),
+        assumption_of_node=assumption_of_node,
         guesses=guesses,
-        unknown=nowhere,
+        unknown=still_unknown,
     )
 
 
@@ -211,7 +211,7 @@ def _placement_graph(graph: Any, catalogue: Catalogue) -> PlacementGraph:
 
 
 def _declared(engine: Inference) -> Callable[[int, int], Sizes]:
-    """The shape that an output has before anything is fed: what the graph says of it."""
+    """Return a function that returns the shape of an output before anything is fed, as the graph declares it."""
 
     def declared(node: int, output: int) -> Sizes:
         hint = engine.graph.tensor_info
@@ -223,10 +223,10 @@ def _declared(engine: Inference) -> Callable[[int, int], Sizes]:
         if hint is None:
             return None
         try:
-            found: Sizes = hint(node, output).shape
+            hinted: Sizes = hint(node, output).shape
         except IndexError:
             return None
-        return found
+        return hinted
 
     return declared
 
@@ -234,70 +234,74 @@ def _declared(engine: Inference) -> Callable[[int, int], Sizes]:
 def _with_assumptions(
     plain: Inference, unknown: list[int], assume: int, kinds: Kinds, use_hints: bool
 ) -> tuple[Inference, list[str], dict[int, str], frozenset[int], frozenset[int]]:
-    """The shapes where unknown sizes of what comes from outside are assumed."""
+    """Infer the shapes with assumptions for unknown sizes of data from outside."""
     sources: dict[int, str] = {}
 
-    def assumed_for(engine: Inference, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    def assumed_for(engine: Inference, node: int, inferred: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
         if engine.graph is not plain.graph:
-            return found
-        found = _demanded_for(engine, node, found)
-        if all(map(is_known, found)) or all(map(is_known, plain.shapes[node] or ())):
-            return found  # not known yet, and about to be
+            return inferred
+        inferred = _demanded_for(engine, node, inferred)
+        if all(map(is_known, inferred)) or all(map(is_known, plain.shapes[node] or ())):
+            return inferred  # known after a later visit
         most = most_sizes(engine, node)
         if most is not None:
-            sources[node] = "as many as there can be"
-            return tuple(sizes and filled_with(sizes, size) for sizes, size in zip(found, most, strict=False))
+            sources[node] = "the largest possible number"
+            return tuple(
+                sizes and filled_with(sizes, size) for sizes, size in zip(inferred, most, strict=False)
+            )
         if not _is_source(engine, node):
-            return found
+            return inferred
         sources[node] = str(assume)
-        return tuple(sizes and filled_with(sizes, assume) for sizes in found)
+        return tuple(sizes and filled_with(sizes, assume) for sizes in inferred)
 
     engine = Inference(
-        plain.graph, kinds, plain.given, assume=assumed_for, library=plain.library, use_hints=use_hints
+        plain.graph, kinds, plain.feeds, assume=assumed_for, library=plain.library, use_hints=use_hints
     )
     engine.run()
-    for node in engine.faults:  # what is assumed cannot be: the node keeps what is known without it
+    for node in engine.faults:  # the assumption is impossible: keep the shapes without it
         engine.shapes[node] = plain.shapes[node]
     names = plain.graph.names
     assumed = [
-        f"Unknown sizes of '{names[node]}' ({plain.kinds[node].op_type}) are taken as {size}: its shape is"
+        f"Unknown sizes of '{names[node]}' ({plain.kinds[node].op_type}) are assumed to be {size}: its shape is"
         f" {_text(plain.shapes[node])}"
         for node, size in list(sources.items())[:_SENTENCES]
     ]
     if len(sources) > _SENTENCES:
         assumed.append(
-            f"Unknown sizes of {len(sources) - _SENTENCES} more nodes are taken as 1, or as the most"
+            f"Unknown sizes of {len(sources) - _SENTENCES} more nodes are assumed to be 1, or the largest possible"
         )
-    because = (
+    reason = (
         f"unknown sizes of {_listed([names[node] for node in sources])} are assumed"
         if sources
-        else "a shape is not known"
+        else "a shape is unknown"
     )
-    rests_on = {}
-    nowhere = []
+    assumption_of_node = {}
+    still_unknown = []
     for node in unknown:
-        found = engine.shapes[node] or ()
-        if all(map(is_known, found)):
-            rests_on[node] = f"Its shape rests on this: {because}"
+        inferred = engine.shapes[node] or ()
+        if all(map(is_known, inferred)):
+            assumption_of_node[node] = f"Its shape depends on an assumption: {reason}"
         else:
-            rests_on[node] = f"Its shape is not known: unknown sizes count as 1 ({_text(found)})"
-            if found:
-                nowhere.append(node)
-    if nowhere:
+            assumption_of_node[node] = (
+                f"Its shape is unknown, and unknown sizes count as 1: {_text(inferred)}"
+            )
+            if inferred:
+                still_unknown.append(node)
+    if still_unknown:
         assumed.append(
-            f"The shapes of {len(nowhere)} node{'' if len(nowhere) == 1 else 's'} are not known, and unknown sizes"
-            f" count as 1: {_listed([names[node] for node in nowhere])}"
+            f"The shapes of {len(still_unknown)} node{'' if len(still_unknown) == 1 else 's'} are unknown, and unknown"
+            f" sizes count as 1: {_listed([names[node] for node in still_unknown])}"
         )
-    return engine, assumed, rests_on, frozenset(sources), frozenset(nowhere)
+    return engine, assumed, assumption_of_node, frozenset(sources), frozenset(still_unknown)
 
 
-def _demanded_for(engine: Inference, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-    """The shapes of what comes from outside, where a variable that takes them says what they are."""
-    return demanded_sizes(engine, node, found) if engine.kinds[node].is_stateful else found
+def _demanded_for(engine: Inference, node: int, inferred: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    """Return the shapes of data from outside, where a variable that consumes them determines them."""
+    return demanded_sizes(engine, node, inferred) if engine.kinds[node].is_stateful else inferred
 
 
 def _is_source(engine: Inference, node: int) -> bool:
-    """Whether what a node gives comes from outside of the graph, or hangs on values: all its inputs are known."""
+    """Whether a node's output comes from outside of the graph, or depends on values: all its inputs are known."""
     kind = engine.kinds[node]
     if any(dtype.is_handle for dtype in kind.dtypes):
         return False
@@ -308,8 +312,8 @@ def _is_source(engine: Inference, node: int) -> bool:
     return known_inputs and not kind.op_type.startswith(("TensorArray", "TensorList", "Stack"))
 
 
-def _text(found: tuple[Sizes, ...] | None) -> str:
-    return ", ".join(str(shape_of(sizes)) for sizes in found or ()) or "<unknown>"
+def _text(inferred: tuple[Sizes, ...] | None) -> str:
+    return ", ".join(str(shape_of(sizes)) for sizes in inferred or ()) or "<unknown>"
 
 
 def _listed(names: list[str]) -> str:
@@ -317,14 +321,16 @@ def _listed(names: list[str]) -> str:
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
 
 
-def _misfit(engine: Inference, given: Given, idle: set[int]) -> InvalidArgumentError:
+def _misfit(engine: Inference, feeds: Feeds, idle: set[int]) -> InvalidArgumentError:
     node, sentence = min(item for item in engine.faults.items() if item[0] not in idle)
     facts = {"node": engine.graph.names[node]}
-    if given:
+    if feeds:
         facts["fed"] = ", ".join(
             f"{engine.graph.names[at]}:{output} {shape_of(sizes)}"
-            for (at, output), (sizes, _) in given.items()
+            for (at, output), (sizes, _) in feeds.items()
         )
     return InvalidArgumentError.of(
-        sentence, facts=facts, hint="feed shapes that fit the graph" if given else "is the graph sound?"
+        sentence,
+        facts=facts,
+        hint="feed shapes that the graph accepts" if feeds else "check the graph: it is invalid",
     )

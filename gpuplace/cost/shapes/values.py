@@ -1,12 +1,12 @@
-"""What is known of the values of small tensors before a step runs: sizes, axes, bounds of loops.
+"""Known values of small tensors before a step runs: sizes, axes, loop bounds.
 
-A value is an array with a mask of the elements that are unknown, as in ``tf.stack([tf.shape(x)[0], 10])`` for an ``x``
-of an unknown number of rows. What is wholly known is worked out by the op's own kernel; where elements are unknown
+A value is an array with a mask of unknown elements, as in ``tf.stack([tf.shape(x)[0], 10])`` for an ``x`` with an
+unknown number of rows. A fully known value is computed by the op's own kernel. With unknown elements:
 
 - an op that only moves elements (``Pack``, ``StridedSlice``) moves the mask in the same way, by the same kernel;
-- an elementwise op makes an element unknown where that of any input is;
-- a reduction, where any element that it goes over is;
-- of every other op nothing is known.
+- an elementwise op makes an element unknown if that of any input is;
+- a reduction makes an element unknown if any element that it reduces is;
+- the result of any other op is unknown.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from gpuplace.numerics.float_state import as_kernels_do
 from gpuplace.shapes import UNKNOWN_SHAPE
 
 MAX_ELEMENTS = 1 << 12
-"""Elements; values of larger tensors are not worked out."""
+"""Elements above which values are not computed."""
 
 _MAX_CONSTANT = 1 << 16
-"""Elements; larger constants of the graph are not looked at."""
+"""Elements above which constants of the graph are not read."""
 
 
 _rules = Rules()
 _moved: dict[str, Callable[[int], Sequence[int]]] = {}
 _reducing = Rules()
-"""Ops an element of whose result is made from all along some axes."""
+"""Reductions along axes."""
 _reducing("Prod", "Sum", "Max", "Min", "Mean", "All", "Any")(True)
 
 
 def _moves(data: Callable[[int], Sequence[int]], *op_types: str) -> None:
-    """Says that these ops only move elements of some inputs: those that ``data`` gives for a number of inputs."""
+    """Register ops that only move elements of some inputs; ``data`` returns these inputs for a number of inputs."""
     _moved.update(dict.fromkeys(op_types, data))
 
 
@@ -71,8 +71,8 @@ _moves(lambda count: (1,), "Split", "Fill")
 
 
 def inputs_to_evaluate(kind: Kind) -> bool:
-    """Whether the values of a node's inputs say anything about its own."""
-    if kind.op_type.startswith("Stack"):  # what is popped comes from elsewhere
+    """Whether the values of a node depend on those of its inputs."""
+    if kind.op_type.startswith("Stack"):  # the popped value is not an input
         return False
     return kind.op_type not in _from_shapes and (kind.op_type in _rules or _is_pure(kind))
 
@@ -85,7 +85,7 @@ def _is_pure(kind: Kind) -> bool:
     if kind.is_stateful or kind.handles or kind.makes_handle or not kind.dtypes:
         return False
     if kind.op_type not in _moved and any(dtype is string for dtype in (*kind.input_types, *kind.dtypes)):
-        return False  # how long it takes does not depend on how many there are: regular expressions, images
+        return False  # the number of elements does not bound the time: regular expressions, images
     traits = traits_of(kind.op_type)
     if traits.reads_outside or traits.calls_program or traits.waits or traits.own_state:
         return False
@@ -93,13 +93,13 @@ def _is_pure(kind: Kind) -> bool:
 
 
 def evaluate(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
-    """What is known of each output of a node, whose inputs have been evaluated."""
+    """Return the known part of each output of a node whose inputs have been evaluated."""
     rule = _rules.get(kind.op_type)
     return _by_kernel(engine, node, kind) if rule is None else rule(engine, node, kind)
 
 
 def _by_kernel(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
-    """What the op's own kernel tells of a node's outputs."""
+    """Compute the known parts of a node's outputs with the op's own kernel."""
     nothing: list[Value | None] = [None] * len(kind.dtypes)
     if not _is_pure(kind) or not engine.inputs[node]:
         return nothing
@@ -118,16 +118,16 @@ def _by_kernel(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     if all(mask is not None and bool(mask.all()) for mask in masks):
         return nothing
     if all(mask is None for mask in masks):
-        return [(array, None) for array in _computed(kind, arrays)] or nothing
+        return [(array, None) for array in _compute(kind, arrays)] or nothing
     return _partial(kind, arrays, masks) or nothing
 
 
 _FEW = 64
-"""Elements; of so few inputs a kernel is run where only its result tells the shape."""
+"""Elements of all inputs up to which a kernel runs only to find the shape of its result."""
 
 
 def decide_shapes(engine: Engine, node: int, kind: Kind) -> bool:
-    """Whether the values of a node's inputs, all of them small and whole numbers, decide about its shapes."""
+    """Whether the values of a node's inputs, all small and integer, determine its shapes."""
     if kind.is_stateful or kind.handles or not kind.input_types or traits_of(kind.op_type).grows:
         return False
     count = 0
@@ -142,15 +142,16 @@ def decide_shapes(engine: Engine, node: int, kind: Kind) -> bool:
 
 
 def _unknown(engine: Engine, kind: Kind, at: int, sizes: Sizes) -> Value | None:
-    """A value of which nothing but its shape is known, where that is enough to know others beside it."""
+    """Return a value with only its shape known, if that suffices to derive other elements."""
     if sizes is None or None in sizes or at >= len(kind.input_types) or not kind.input_types[at].is_integer:
         return None
-    known: Any = sizes
+    known_sizes: Any = sizes
     # NumPy multiplies the sizes that are not zero, also where there are no elements.
-    if math.prod(size or 1 for size in known) > _FEW:
+    if math.prod(size or 1 for size in known_sizes) > _FEW:
         return None
     dtype = kind.input_types[at].base_dtype.as_numpy_dtype
-    return np.full(known, -1).astype(dtype), np.ones(known, bool)  # the largest number of an unsigned type
+    # The largest number of an unsigned type.
+    return np.full(known_sizes, -1).astype(dtype), np.ones(known_sizes, bool)
 
 
 def _partial(kind: Kind, arrays: list[Array], masks: list[Array | None]) -> list[Value | None]:
@@ -167,21 +168,21 @@ def _partial(kind: Kind, arrays: list[Array], masks: list[Array | None]) -> list
             mask.astype(array.dtype) if at in moved else array
             for at, (array, mask) in enumerate(zip(arrays, full, strict=True))
         ]
-        made, marked = _computed(kind, arrays), _computed(kind, flags)
-        return [_value(array, mask.astype(bool)) for array, mask in zip(made, marked, strict=False)]
+        results, result_masks = _compute(kind, arrays), _compute(kind, flags)
+        return [_value(array, mask.astype(bool)) for array, mask in zip(results, result_masks, strict=False)]
     if kind.op_type in _reducing and masks[1] is None:
-        made = _computed(kind, arrays)
+        results = _compute(kind, arrays)
         axes = tuple(np.atleast_1d(arrays[1]).tolist())
         return [
             _value(array, np.any(full[0], axis=axes, keepdims=kind.attrs.get("keep_dims", False)))
-            for array in made
+            for array in results
         ]
     if traits_of(kind.op_type).elementwise and len(kind.dtypes) == 1:
-        made = _computed(kind, arrays)
+        results = _compute(kind, arrays)
         unknown: Array = np.zeros((), bool)
         for mask in full:
             unknown = np.logical_or(unknown, mask)
-        return [_value(array, np.broadcast_to(unknown, array.shape)) for array in made]
+        return [_value(array, np.broadcast_to(unknown, array.shape)) for array in results]
     return []
 
 
@@ -195,7 +196,7 @@ def _value(array: Array, unknown: Array) -> Value:
 
 
 def _is_small(engine: Engine, node: int) -> bool:
-    """Whether all outputs are known to be small; a kernel is not run to find out that its result is large."""
+    """Whether all outputs are known to be small; a kernel does not run just to find that its result is large."""
     for sizes in engine.shapes[node] or ():
         if sizes is None:
             return False
@@ -210,11 +211,11 @@ def _is_small(engine: Engine, node: int) -> bool:
 
 
 _REFUSALS = (OpError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
-"""What kernels raise for values that they do not take, or that need more than arithmetic: the step will tell."""
+"""Errors of kernels for values that they reject, or that need more than arithmetic; the step will report them."""
 
 
-def _computed(kind: Kind, arrays: list[Array]) -> list[Array]:
-    """What the op's kernel makes of arrays; nothing where it refuses them."""
+def _compute(kind: Kind, arrays: list[Array]) -> list[Array]:
+    """Run the op's kernel on arrays; return an empty list if it rejects them."""
     try:
         return _bound(kind)(arrays)
     except _REFUSALS:
@@ -222,7 +223,7 @@ def _computed(kind: Kind, arrays: list[Array]) -> list[Array]:
 
 
 def runner(kind: Kind) -> Callable[[list[Array]], list[Array]] | None:
-    """What works out a node's outputs, nothing where its kernel refuses; None for what only a step can tell.
+    """Return a function that computes a node's outputs, or [] if its kernel rejects them; None if only a step can tell.
 
     Args:
         kind: the node's kind.
@@ -244,7 +245,7 @@ def runner(kind: Kind) -> Callable[[list[Array]], list[Array]] | None:
 
 
 def _bound(kind: Kind) -> Callable[[list[Array]], list[Array]]:
-    """The op's kernel."""
+    """Return the op's kernel."""
     op = Operation(None, "", kind.op_type, kind.op_def, (), (), dict(kind.attrs))  # type: ignore[arg-type]
     op.inputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.input_types))
     op.outputs = [Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes)]
@@ -252,8 +253,8 @@ def _bound(kind: Kind) -> Callable[[list[Array]], list[Array]]:
 
     def run(arrays: list[Array]) -> list[Array]:
         with as_kernels_do():
-            made = kernel(*arrays)
-        results = made if isinstance(made, (tuple, list)) else (made,)
+            outcome = kernel(*arrays)
+        results = outcome if isinstance(outcome, (tuple, list)) else (outcome,)
         return [np.asarray(result) for result in results] if len(results) == outputs else []
 
     return run
@@ -263,12 +264,12 @@ def _vector(sizes: Sizes, dtype: Any) -> Value | None:
     if sizes is None:
         return None
     unknown = np.array([size is None for size in sizes], bool)
-    array = _whole([-1 if size is None else size for size in sizes], dtype)
+    array = _integers([-1 if size is None else size for size in sizes], dtype)
     return None if array is None else (array, unknown if unknown.any() else None)
 
 
-def _whole(numbers: Any, dtype: Any) -> Array | None:
-    """Whole numbers of a type; None where it cannot hold them, so that the step fails."""
+def _integers(numbers: Any, dtype: Any) -> Array | None:
+    """Return integers of a type; None if it cannot represent them, so that the step fails."""
     try:
         return np.array(numbers, dtype)
     except OverflowError:
@@ -285,14 +286,14 @@ def _const(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
         return [None]
     try:
         return [(held.array, None)]
-    except OpError:  # a corrupt constant: the step will tell
+    except OpError:  # a corrupt constant, which the step reports
         return [None]
 
 
 @_rules("Shape", "ShapeN")
 def _shape(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
-    found = [engine.sizes(source, output) for source, output in engine.inputs[node]]
-    return [_vector(sizes, dtype.as_numpy_dtype) for sizes, dtype in zip(found, kind.dtypes, strict=True)]
+    shapes = [engine.sizes(source, output) for source, output in engine.inputs[node]]
+    return [_vector(sizes, dtype.as_numpy_dtype) for sizes, dtype in zip(shapes, kind.dtypes, strict=True)]
 
 
 @_rules("Size")
@@ -301,7 +302,7 @@ def _size(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     if sizes is None or None in sizes:
         return [None]
     known: Any = sizes
-    count = _whole(math.prod(known), kind.dtypes[0].as_numpy_dtype)
+    count = _integers(math.prod(known), kind.dtypes[0].as_numpy_dtype)
     return [None if count is None else (count, None)]
 
 
@@ -313,20 +314,20 @@ def _rank(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
 
 @_rules("StringSplit", "StringSplitV2")
 def _split_texts(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
-    """Return the dense shape of the words: as many rows as there are texts."""
+    """Return the dense shape of the words: one row per text."""
     texts = engine.sizes(*engine.inputs[node][0])
     return [None, None, _vector((texts[0], None), np.int64) if texts else None]
 
 
 @_rules("Minimum", "Maximum")
 def _bounded(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
-    """Return the bound where both ends of a range are the same: the least of 10 and the greatest of (10, n) is 10.
+    """Return the bound if a value is clamped to one value: the minimum of 10 and the maximum of (10, n) is 10.
 
-    ``tf.math.bincount`` counts so with ``minlength`` and ``maxlength``.
+    ``tf.math.bincount`` uses this for ``minlength`` and ``maxlength``.
     """
-    found = _by_kernel(engine, node, kind)
-    if found[0] is not None and found[0][1] is None:
-        return found
+    values = _by_kernel(engine, node, kind)
+    if values[0] is not None and values[0][1] is None:
+        return values
     sources = engine.inputs[node]
     for bound, other in (sources, sources[::-1]):
         limit = _known_number(engine, bound)
@@ -335,14 +336,14 @@ def _bounded(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
         for number in (_known_number(engine, source) for source in engine.inputs[other[0]]):
             if number is not None and (number >= limit if kind.op_type == "Minimum" else number <= limit):
                 return [(limit, None)]
-    return found
+    return values
 
 
 _OPPOSITES = {"Minimum": "Maximum", "Maximum": "Minimum"}
 
 
 def _known_number(engine: Engine, tensor: tuple[int, int]) -> Array | None:
-    """A scalar whose value is known."""
+    """Return the known value of a scalar."""
     value = engine.known_value(*tensor)
     return None if value is None or value[1] is not None or value[0].ndim else value[0]
 
@@ -354,7 +355,7 @@ def _variable_shape(engine: Engine, node: int, kind: Kind) -> list[Value | None]
 
 
 @_rules("Switch", "RefSwitch", "Enter", "NextIteration", "Exit")
-def _handed_on(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+def _pass_through(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     return [engine.known_value(*engine.inputs[node][0])] * len(kind.dtypes)
 
 
@@ -384,7 +385,7 @@ def _pushed(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
 
 @_rules("StackPopV2", "StackPop")
 def _popped(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
-    """What is pushed in one place, and known there, is the same in every iteration."""
+    """Return the pushed value if it is pushed in one place and known there: it is the same in every iteration."""
     handle = engine.handle_at(node, 0)
     if handle is None or len(handle.pushed) != 1:
         return [None]

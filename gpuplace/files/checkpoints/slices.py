@@ -41,7 +41,7 @@ __all__ = [
 Extent: TypeAlias = tuple[int, int]
 Slice: TypeAlias = tuple[Extent, ...]
 
-WHAT_TO_DO = "is the file complete? Restore an earlier checkpoint, or copy this one again"
+WHAT_TO_DO = "check that the file is complete; restore an earlier checkpoint, or copy this one again"
 """The hint of errors about damaged checkpoints."""
 
 FULL: Extent = (0, -1)

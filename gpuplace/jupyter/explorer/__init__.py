@@ -1,1 +1,1 @@
-"""The explorer: a placement with switches, as a widget."""
+"""The explorer: an interactive view of a placement and its settings, as a widget."""

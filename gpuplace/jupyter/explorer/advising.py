@@ -1,6 +1,6 @@
-"""The explorer's advice: searched in a thread of its own, so that the kernel stays usable, stopped, applied in part.
+"""The explorer's search for a better placement: runs in a separate thread, can be stopped, and can be applied in part.
 
-What is applied is a setting, `Settings.requests`: the placement that is shown is made by placing the graph with them.
+An applied recommendation is a setting, `Settings.requests`: the explorer places the graph again with these requests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.advise import advise
-from gpuplace.advisor.steps.rehearsal import OBJECTIVES
+from gpuplace.advisor.steps.choice_scores import OBJECTIVES
 from gpuplace.advisor.steps.step_search import SearchProgress
 from gpuplace.cost.grid import fed_shapes
 from gpuplace.errors import FailedPreconditionError
@@ -25,25 +25,25 @@ from gpuplace.views.tables.blocks import Block, button, buttons_block, field, fi
 from gpuplace.views.tables.text import counted
 
 _SHOWN_SECONDS = 0.3
-"""How often the page is told how far the search is."""
+"""Interval between progress updates on the page, in seconds."""
 _MOST_SECONDS = 3600.0
-_STALE = "This advice is for other settings than those of now: search again."
+_STALE = "This recommendation is for other settings than the current ones. Search again."
 
 
 class Advising:
-    """The search for an advice, and what became of it.
+    """The search for a better placement, and its result.
 
     Args:
-        what_if: where placements come from.
-        on_change: called whenever there is something new to show, maybe by another thread, without the lock.
+        what_if: the source of placements.
+        on_change: called whenever the display changes, possibly in another thread, without the lock.
 
     Attributes:
-        objective: as of `gpuplace.advise`.
-        seconds: how long to search.
-        keep: what stays as it is: patterns with commas between them; ``""`` for nothing.
-        advice: what was found; None before.
-        error: why nothing was found; None if nothing is wrong.
-        chosen: scopes of the moves that are ticked.
+        objective: as for `gpuplace.advise`.
+        seconds: search time.
+        keep: comma-separated patterns of the nodes to keep; ``""`` for none.
+        advice: the result; None before a search.
+        error: why the search failed; None if it did not.
+        chosen: scopes of the selected moves.
         is_noted: whether the result is shown where the search was started.
     """
 
@@ -55,8 +55,8 @@ class Advising:
         self.chosen: set[str] = set()
         self.refused: dict[str, tuple[Any, str]] = {}
         self.is_noted = False
-        self._said = ""
-        self._asked: Settings | None = None
+        self._message = ""
+        self._searched_settings: Settings | None = None
         self._applied: tuple[Settings, str] | None = None
         self._thread: threading.Thread | None = None
         self._is_running = False
@@ -68,11 +68,11 @@ class Advising:
 
     @property
     def is_running(self) -> bool:
-        """Whether a search goes on."""
+        """Whether a search is running."""
         return self._is_running
 
     def set(self, name: str, value: str) -> None:
-        """Sets what is typed: ``objective``, ``seconds`` or ``keep``; what is wrong is kept in `refused`."""
+        """Set a typed value: ``objective``, ``seconds`` or ``keep``; an invalid value is stored in `refused`."""
         self.refused.pop(name, None)
         if name == "seconds":
             try:
@@ -80,35 +80,38 @@ class Advising:
             except ValueError:
                 seconds = 0.0
             if not 0 < seconds <= _MOST_SECONDS:
-                self.refused[name] = (value, f"A number above 0 and up to {_MOST_SECONDS:g}; got {value!r}")
+                self.refused[name] = (
+                    value,
+                    f"Give a number of seconds above 0 and up to {_MOST_SECONDS:g}; got {value!r}",
+                )
             else:
                 self.seconds = seconds
         elif name == "objective" and value in WORDS.values():
-            self.objective = next(known for known, words in WORDS.items() if words == value)
+            self.objective = next(objective for objective, words in WORDS.items() if words == value)
         elif name == "keep":
             self.keep = value
 
     def run(self, *, wait: bool, seed: int = 0, steps: int | None = None, keep: Any = None) -> None:
-        """Searches for a better placement than the one that is shown.
+        """Search for a better placement than the one shown.
 
         Args:
-            wait: whether to return when it is over; else it goes on in a thread of its own.
-            seed, steps: as of `gpuplace.advise`.
-            keep: as of `gpuplace.advise`; None: what `keep` says.
+            wait: whether to return when the search is over; otherwise it runs in a separate thread.
+            seed, steps: as for `gpuplace.advise`.
+            keep: as for `gpuplace.advise`; None for the attribute `keep`.
 
         Raises:
-            FailedPreconditionError: a search goes on already, or a log is explored.
-            OpError: there are no devices; if waited for, as of `gpuplace.advise`.
+            FailedPreconditionError: a search is already running, or a log is explored.
+            OpError: there are no devices; with ``wait``, as for `gpuplace.advise`.
         """
         state = self.what_if
         with state.lock:
             if self._is_running:
                 raise FailedPreconditionError.of(
-                    "A search for a better placement goes on already.", hint="stop it first"
+                    "A search for a better placement is already running.", hint="stop it first"
                 )
             if state.is_fixed:
                 raise FailedPreconditionError.of(
-                    "A log says where nodes were, not what they do: explore its graph."
+                    "A log records devices, but not the graph. Explore the graph instead."
                 )
             if state.error is not None and (state.is_stale or state.placement is None):
                 raise state.error
@@ -116,9 +119,9 @@ class Advising:
             kept = (
                 keep
                 if keep is not None
-                else [one.strip() for one in self.keep.split(",") if one.strip()] or None
+                else [pattern.strip() for pattern in self.keep.split(",") if pattern.strip()] or None
             )
-            self._is_running, self._progress, self._said = True, None, ""
+            self._is_running, self._progress, self._message = True, None, ""
             self.is_noted = True
             self.advice = self.error = None
             self._stop.clear()
@@ -136,25 +139,25 @@ class Advising:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the search; the best so far is the advice."""
+        """Stop the search; the best result so far becomes the recommendation."""
         self._stop.set()
 
     def join(self, timeout: float | None = None) -> None:
-        """Waits for the end of a search that goes on.
+        """Wait for a running search to end.
 
         Args:
-            timeout: seconds to wait at most; None: until it is over.
+            timeout: maximum time to wait in seconds; None for no limit.
         """
         if self._thread is not None:
             self._thread.join(timeout)
 
     def _search(self, placement: Any, settings: Settings, keep: Any, seed: int, steps: int | None) -> None:
-        """Searches; an error is kept, to be shown, whatever it is."""
-        found: Advice | None = None
+        """Run the search; any error is stored for display."""
+        advice: Advice | None = None
         error: BaseException | None = None
-        said = ""
+        message = ""
         try:
-            found = advise(
+            advice = advise(
                 placement,
                 list(settings.fetches) or None,
                 fed_shapes(settings.feeds),
@@ -168,18 +171,18 @@ class Advising:
                 steps=steps,
                 progress=self._has_progressed,
             )
-            advice_blocks(found, ())  # what is worked out when it is shown, before it is
+            advice_blocks(advice, ())  # compute lazily evaluated parts now, in this thread
         except KeyboardInterrupt:
-            said = "The search was stopped before anything was found."
-            if not self._stop.is_set():  # Ctrl-C of who waits for it
+            message = "The search was stopped before it found a better placement."
+            if not self._stop.is_set():  # Ctrl-C while waiting for it
                 raise
         except Exception as problem:
             error = problem
         finally:
             with self.what_if.lock:
-                self.advice, self.error, self._said = found, error, said
-                self._asked = settings
-                self.chosen = set() if found is None else {move.scope for move in found.moves}
+                self.advice, self.error, self._message = advice, error, message
+                self._searched_settings = settings
+                self.chosen = set() if advice is None else {move.scope for move in advice.moves}
                 self._is_running = False
             self.on_change()
 
@@ -196,28 +199,28 @@ class Advising:
 
     @property
     def why_not(self) -> str:
-        """Why the advice cannot be applied, in words; ``""`` where it can."""
-        asked = self._asked
-        if asked is None or replace(self.what_if.settings, requests=asked.requests) == asked:
+        """Why the recommendation cannot be applied, as a sentence; ``""`` if it can."""
+        searched = self._searched_settings
+        if searched is None or replace(self.what_if.settings, requests=searched.requests) == searched:
             return ""
         return _STALE
 
     def apply(self, scopes: Iterable[str] | None = None) -> dict[str, str]:
-        """What nodes have to ask for so that the advice, or a part of it, is followed.
+        """Return the device requests that implement the recommendation, or a part of it.
 
         Args:
-            scopes: of the moves that are wanted; None for all.
+            scopes: scopes of the moves to apply; None for all.
 
         Raises:
-            FailedPreconditionError: there is no advice, or it is for other settings.
+            FailedPreconditionError: there is no recommendation, or it is for other settings.
             InvalidArgumentError: there is no such move.
         """
         if self.advice is None:
-            raise FailedPreconditionError.of("There is no advice yet.", hint="explorer.advise()")
+            raise FailedPreconditionError.of("There is no recommendation yet.", hint="call explorer.advise()")
         if self.why_not:
             raise FailedPreconditionError.of(self.why_not, hint="explorer.advise()")
-        wanted = None if scopes is None else list(dict.fromkeys(scopes))
-        part = self.advice if wanted is None else self.advice.apply(wanted)
+        selected = None if scopes is None else list(dict.fromkeys(scopes))
+        part = self.advice if selected is None else self.advice.apply(selected)
         own = self.what_if.attempt(replace(self.what_if.settings, requests={})).graph
         requests = {
             name: text
@@ -225,21 +228,21 @@ class Advising:
             if name in own.index and own.requested_device(own.index[name]) != text
         }
         total = len(self.advice.moves)
-        count = total if wanted is None else len(wanted)
-        told = "The advice is applied. Undo takes it back."
+        count = total if selected is None else len(selected)
+        message = "The recommendation is applied. Undo reverts it."
         if count < total:
-            told = f"{count} of {counted(total, 'move')} are applied. {part.text} Undo takes it back."
-        self._applied = (replace(self.what_if.settings, requests=requests), told)
+            message = f"Applied: {count} of {counted(total, 'move')}. {part.text} Undo reverts it."
+        self._applied = (replace(self.what_if.settings, requests=requests), message)
         return requests
 
     @property
     def applied(self) -> str:
-        """What of the advice is applied, in words; ``""`` for nothing."""
+        """Which part of the recommendation is applied, as a sentence; ``""`` for none."""
         if self._applied is not None and self._applied[0] == self.what_if.settings:
             return self._applied[1]
         count = len(self.what_if.settings.requests)
         return (
-            f"{counted(count, 'node asks', 'nodes ask')} for other devices than the program says."
+            f"{counted(count, 'node requests', 'nodes request')} other devices than in the program."
             if count
             else ""
         )
@@ -247,61 +250,63 @@ class Advising:
     # ---------------------------------------------------------------------------------------------------------- showing
 
     def blocks(self) -> list[Block]:
-        """What the page shows."""
+        """Return the blocks that the page shows."""
         if self.what_if.is_fixed:
-            return [text_block("A log says where nodes were, not what they do: explore its graph.", "status")]
+            return [
+                text_block("A log records devices, but not the graph. Explore the graph instead.", "status")
+            ]
         if self._is_running:
-            return [text_block("The search goes on; its progress is shown above the picture.", "status")]
+            return [text_block("The search is running; its progress is shown above the picture.", "status")]
         blocks: list[Block] = [
             self._fields(),
             buttons_block(
-                "The search", [button("Advise", "advice:start", "Where would the step run better?")]
+                "The search", [button("Advise", "advice:start", "Search for a better placement of the step")]
             ),
         ]
-        if self._said:
-            blocks.append(text_block(self._said, "status"))
+        if self._message:
+            blocks.append(text_block(self._message, "status"))
         if self.error is not None:
             blocks += cost_error_blocks(self.error)
         if self.advice is not None:
             blocks += advice_blocks(self.advice, self.chosen, self.applied, self.why_not)
         elif self.applied:
-            buttons = [button("Take the advice back", "advice:back")]
-            blocks += [text_block(self.applied, "part"), buttons_block("The advice", buttons)]
+            buttons = [button("Revert the recommendation", "advice:back")]
+            blocks += [text_block(self.applied, "part"), buttons_block("The recommendation", buttons)]
         return blocks
 
     def note_blocks(self) -> list[Block]:
-        """What the page shows below the button that starts a search: progress, then the result in one sentence."""
+        """Return the blocks below the button that starts a search: progress, then the result in one sentence."""
         if self._is_running:
             return progress_blocks(self.objective, self._progress)
         if not self.is_noted:
             return []
         close = button("Close", "advice:close")
-        more = button("What moves", "advice:show")
+        more = button("Show moves", "advice:show")
         if self.advice is None:
-            told = self._said or f"No advice: {getattr(self.error, 'message', self.error)}"
+            message = self._message or f"No recommendation: {getattr(self.error, 'message', self.error)}"
             tone = "status" if self.error is None else "alarm"
-            return [text_block(told, tone), buttons_block("The result", [more, close])]
+            return [text_block(message, tone), buttons_block("The result", [more, close])]
         buttons = [more, close]
         if self.applied:
-            buttons.insert(0, button("Take the advice back", "advice:back"))
+            buttons.insert(0, button("Revert the recommendation", "advice:back"))
         elif self.advice.moves and not self.why_not:
             buttons.insert(0, button("Apply all moves", "advice:all"))
-        told = self.applied or self.why_not or self.advice.text
-        return [text_block(told, "status"), buttons_block("The result", buttons)]
+        message = self.applied or self.why_not or self.advice.text
+        return [text_block(message, "status"), buttons_block("The result", buttons)]
 
     def _fields(self) -> Block:
         fields = [
             field(
                 *("advice:objective", "Objective", WORDS[self.objective]),
-                "What is to become less: the time of one step, of steps in a pipeline, or memory",
+                "The quantity to reduce: the time of one step, the time per step in a pipeline, or memory",
                 options=list(WORDS.values()),
             ),
-            field("advice:seconds", "Seconds", f"{self.seconds:g}", "How long to search", 5),
+            field("advice:seconds", "Seconds", f"{self.seconds:g}", "Search time in seconds", 5),
             field(
                 *("advice:keep", "Keep", self.keep),
-                "Scopes and patterns of nodes that stay as they are, separated by commas",
+                "Scopes and name patterns of nodes that keep their devices, separated by commas",
                 *(22, "save/*, tower_0"),
             ),
         ]
         refused = {f"advice:{name}": typed for name, typed in self.refused.items()}
-        return fields_block("What is searched for", fields, refused)
+        return fields_block("Search settings", fields, refused)

@@ -1,4 +1,4 @@
-"""The program text of some settings: environment, machine, ``ConfigProto``, and the placement as requests.
+"""Settings as Python code: environment, machine, ``ConfigProto``, and the placement as device requests.
 
 >>> from gpuplace.device.machine import Machine
 >>> print(settings_code(Settings(Machine.parse("2x Tesla K40c"), "1.4", True, "1", device_count={"GPU": 1})))
@@ -33,12 +33,12 @@ LOCAL = "/job:localhost/replica:0/task:0"
 def settings_code(
     settings: Settings, parts: Parts | None = None, pins: Mapping[str, Any] | None = None
 ) -> str:
-    """The program that makes a session with these settings (without its last newline).
+    """Return the program that creates a session with these settings (without its last newline).
 
     Args:
         settings: the settings.
-        parts: what of a graph can be chosen; the program places what is chosen, if it is not all there is.
-        pins: what else `gpuplace.place` is to be told.
+        parts: the parts of the graph that can be selected; the program selects a part if it is not the whole graph.
+        pins: further keyword arguments for `gpuplace.place`.
     """
     lines = ["import os", "", "import gpuplace as tf", ""]
     for name in (DEVICE_ORDER, VISIBLE_DEVICES):
@@ -56,7 +56,7 @@ def settings_code(
     graph = _quoted(path) if path else "graph"
     if parts is not None and options:
         words = [graph, "config=config", *(f"{name}={_literal(value)}" for name, value in options.items())]
-        note = "" if path else "  # graph: what is explored"
+        note = "" if path else "  # graph: the explored graph"
         lines.append(f"placement = tf.place({', '.join(words)}){note}")
     if settings.fetches or settings.feeds:
         fetches = json.dumps(list(settings.fetches)) if settings.fetches else "None"
@@ -66,7 +66,7 @@ def settings_code(
 
 
 def config_code(settings: Settings) -> str:
-    """The ``ConfigProto`` as an expression; what is as by default is left out."""
+    """Return the ``ConfigProto`` as an expression; default values are left out."""
     groups: dict[str, list[str]] = {"": []}
     for name, path in CONFIG_PATHS.items():
         if value := getattr(settings, name):
@@ -78,7 +78,7 @@ def config_code(settings: Settings) -> str:
 
 
 def placement_code(placement: Any) -> str:
-    """A device function for ``tf.device`` that asks for every node's device of a placement."""
+    """Return a device function for ``tf.device`` that requests every node's device of a placement."""
     scopes, nodes = device_rules(view_of(placement))
     rows = [("SCOPES", scopes), ("OPS", nodes)]
     tables = []
@@ -92,7 +92,7 @@ def placement_code(placement: Any) -> str:
             tables.append(f"{name} = {{}}")
     return "\n".join(
         [
-            "# Every op on the device that it has now. Names of scopes end in a slash.",
+            "# Every op on its current device. Scope names end in a slash.",
             *tables,
             "",
             "",
@@ -110,9 +110,10 @@ def placement_code(placement: Any) -> str:
 
 
 def device_rules(view: PlacementView) -> tuple[dict[str, str], dict[str, str]]:
-    """``(scope path and slash -> device, node -> device)``: the fewest rules, an inner one going before an outer one.
+    """Return ``(scope path with slash -> device, node -> device)`` with the fewest rules.
 
-    The device of most nodes in a scope is the scope's; what differs gets a rule of its own.
+    Inner rules override outer ones. The rule of a scope is the device of most of its nodes; other nodes get rules of
+    their own.
     """
     tree = scope_tree(view)
     shares = tree.shares(view.device, len(view.devices))
@@ -137,7 +138,7 @@ def device_rules(view: PlacementView) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _short(device: str) -> str:
-    """``/device:GPU:2`` for the process's own devices, else the full name."""
+    """Return ``/device:GPU:2`` for a device of this process, the full name for others."""
     parsed = parse_name(device)
     return parsed.local_name if parsed is not None and device.startswith(f"{LOCAL}/") else device
 
@@ -149,7 +150,7 @@ def _literal(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string literal in double quotation marks.
+    r"""Return a string literal in double quotation marks.
 
     >>> print(_quoted('a"b'))
     "a\\"b"

@@ -1,4 +1,4 @@
-"""What the current placement is compared with: one that was pinned, or one that other settings lead to.
+"""Comparisons of the current placement with a pinned placement, or with the placement of other settings.
 
 >>> from gpuplace.graph.graph import Graph
 >>> with Graph().as_default() as graph:
@@ -33,11 +33,11 @@ class Comparison:
     """The other side of a comparison.
 
     Args:
-        what_if: where the current placement comes from.
+        what_if: the source of the current placement.
 
     Attributes:
         before: a `Placement` or a `PlacementView`; None if nothing is compared.
-        label: it in words.
+        label: a description of it.
         error: why the last choice cannot be placed, until it is shown.
     """
 
@@ -49,19 +49,19 @@ class Comparison:
         self._moves: tuple[Any, Any, Moves] | None = None
 
     def pin(self) -> None:
-        """Compares with what the current placement is now."""
+        """Compare with the current placement from now on."""
         self._set(self.what_if.placement, f"pinned: {self._words(self.what_if.settings)}")
 
     def use(self, other: Any = None, **settings: Any) -> None:
-        """Compares with another placement, or with what other settings lead to; with nothing where neither is given.
+        """Compare with another placement, or with the placement of other settings; without arguments, stop comparing.
 
         Args:
-            other: a `Placement`, a `LoggedPlacement`, a `PlacementView`, or what can be placed: a graph, a GraphDef, a
-                path.
-            settings: ``machine``, ``release``, ``soft_placement`` and so on, as the explorer's traits are called.
+            other: a `Placement`, a `LoggedPlacement`, a `PlacementView`, or anything that can be placed: a graph, a
+                GraphDef, a path.
+            settings: ``machine``, ``release``, ``soft_placement`` and so on, named like the explorer's traits.
 
         Raises:
-            OpError: the other settings, or what was given, cannot be placed.
+            OpError: the other settings, or the other graph, cannot be placed.
         """
         if settings:
             self._with(self.what_if.changed(**settings))
@@ -81,7 +81,7 @@ class Comparison:
             self._set(state.placement, "another graph")
 
     def _like_ours(self, other: Any) -> tuple[Any, dict[str, Any]]:
-        """Another model, and the part of it that is called as the one that is shown, as far as it has that."""
+        """Return another model, and its part that corresponds to the shown one, as far as it exists."""
         ours, settings = self.what_if.parts.model, self.what_if.settings
         is_graph = isinstance(other, Graph | PlacementGraph) or hasattr(other, "graph")
         if ours is None or ours.kind == "GraphDef" or is_graph:
@@ -104,12 +104,12 @@ class Comparison:
             self.label = f"{label}: {summary_text(view_of(before))}"
 
     def _words(self, settings: Settings) -> str:
-        known = self.what_if.parts
-        parts = [known.label(settings)] if len(known.labels(settings)) > 1 else []
-        return ", ".join([*parts, *words_of(settings)])
+        parts = self.what_if.parts
+        label = [parts.label(settings)] if len(parts.labels(settings)) > 1 else []
+        return ", ".join([*label, *words_of(settings)])
 
     def moves(self, after: Any) -> Moves | None:
-        """What differs, with causes; None if nothing is compared."""
+        """Return the differences with their causes; None if nothing is compared."""
         if self.before is None or after is None:
             return None
         if self._moves is None or self._moves[0] is not self.before or self._moves[1] is not after:
@@ -119,29 +119,29 @@ class Comparison:
     # ------------------------------------------------------------------------------------------- what the page offers
 
     def choices(self) -> list[tuple[str, str]]:
-        """``(label, action)`` of what can be compared with at a click."""
-        found = [] if self.what_if.placement is None else [("Pin the current placement", "compare:pin")]
+        """Return ``(label, action)`` of the comparisons that one click starts."""
+        choices = [] if self.what_if.placement is None else [("Pin the current placement", "compare:pin")]
         if not self.what_if.is_fixed:
             settings = self.what_if.settings
             if self.what_if.can_undo:
-                found.append(("With the settings before the last change", "compare:last"))
-            found.append(
+                choices.append(("With the settings before the last change", "compare:last"))
+            choices.append(
                 (
                     "With soft placement off" if settings.soft_placement else "With soft placement",
                     "compare:soft",
                 )
             )
-            found += [
+            choices += [
                 (f"With release {release}", f"compare:release:{release}")
                 for release in releases.RELEASES
                 if release != settings.release
             ]
         if self.before is not None:
-            found.append(("Stop comparing", "compare:stop"))
-        return found
+            choices.append(("Stop comparing", "compare:stop"))
+        return choices
 
     def act(self, action: str) -> None:
-        """Does what one of the `choices` says, without ``compare:``; OpError if that cannot be placed."""
+        """Run one of the `choices`, without its ``compare:``; raises OpError if it cannot be placed."""
         settings = self.what_if.settings
         match action.split(":"):
             case ["pin"]:

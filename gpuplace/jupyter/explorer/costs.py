@@ -1,6 +1,6 @@
-"""What the step costs under the explorer's settings: predicted when it is asked for, and kept while nothing changes.
+"""The predicted cost of a step under the explorer's settings: computed on demand, and cached while nothing changes.
 
-Shapes and work are those of the last estimate where only the machine, its options or soft placement changed.
+If only the machine, its options or soft placement changed, shapes and work of the last estimate are reused.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _NETWORKS = ("1GbE", "10GbE", "25GbE", "100GbE")
 
 
 class Costs:
-    """Estimates of the placement that is shown.
+    """Estimates of the shown placement.
 
     Args:
-        what_if: where placements come from.
+        what_if: the source of placements.
 
     Attributes:
-        machines: what to compare, as it was typed, with ``;`` between machines and ``|`` between clusters; ``""`` for
-            what `suggested` says.
-        batches: batch sizes to compare, as they were typed.
-        grid: what came of comparing; None before, and after the graph or the step changed.
-        is_due: whether they are to be compared anew when they are shown.
+        machines: the machines to compare, as typed, separated by ``;`` (clusters by ``|``); ``""`` for those of
+            `suggested`.
+        batches: the batch sizes to compare, as typed.
+        grid: the result of the comparison; None before, and after the graph or the step changed.
+        is_due: whether the comparison runs again when it is shown.
     """
 
     def __init__(self, what_if: WhatIf) -> None:
@@ -41,51 +41,51 @@ class Costs:
         self.grid: list[GridRow] | None = None
         self.is_due = False
         self._step: StepEstimate | None = None
-        self._asked: Settings | None = None
+        self._settings: Settings | None = None
         self._before: float | None = None
 
     def estimate(self) -> StepEstimate:
-        """The step of the current settings.
+        """The predicted step under the current settings.
 
         Raises:
-            OpError: the graph cannot be placed, or a fetch or feed is not one of it.
+            OpError: the graph cannot be placed, or it does not contain a fetch or feed.
         """
         state = self.what_if
         if state.error is not None:
             raise state.error
         settings = state.settings
-        if self._step is not None and self._asked == settings:
+        if self._step is not None and self._settings == settings:
             return self._step
-        old, asked = self._step, self._asked
+        old, previous = self._step, self._settings
         is_same_step = (
             old is not None
-            and asked is not None
-            and (asked.part, asked.release, asked.call, asked.fetches, asked.feeds)
+            and previous is not None
+            and (previous.part, previous.release, previous.call, previous.fetches, previous.feeds)
             == (settings.part, settings.release, settings.call, settings.fetches, settings.feeds)
         )
         if (
             is_same_step
             and old is not None
-            and asked is not None
-            and replace(asked, requests=settings.requests) == settings
+            and previous is not None
+            and replace(previous, requests=settings.requests) == settings
             and old.placement.graph.names == state.placement.graph.names
         ):
-            found = estimate_placed(old, state.placement)
+            step = estimate_placed(old, state.placement)
         elif (
             is_same_step
             and old is not None
-            and asked is not None
-            and asked.requests == settings.requests
+            and previous is not None
+            and previous.requests == settings.requests
             and not settings.call
         ):
-            found = old.what_if(
+            step = old.what_if(
                 machine=state.placement.device_set,
                 config=settings.config,
                 soft_placement=settings.soft_placement,
             )
         else:
             self.grid = None
-            found = estimate(
+            step = estimate(
                 state.placement,
                 list(settings.fetches) or None,
                 fed_shapes(settings.feeds),
@@ -94,22 +94,22 @@ class Costs:
                 settings.release,
             )
         self._before = old.step_time if is_same_step and old is not None else None
-        self._step, self._asked = found, settings
-        return found
+        self._step, self._settings = step, settings
+        return step
 
     @property
     def known(self) -> StepEstimate | None:
-        """The step of the current settings where it was predicted already; None otherwise."""
+        """The predicted step of the current settings if it is already computed, otherwise None."""
         state = self.what_if
-        return self._step if state.error is None and self._asked == state.settings else None
+        return self._step if state.error is None and self._settings == state.settings else None
 
     @property
     def before(self) -> float | None:
-        """Seconds of the same step before the last change; None where there was none."""
+        """The step time in seconds before the last change of settings; None if there was none."""
         return self._before
 
     def suggested(self) -> tuple[str, str]:
-        """Machines and batch sizes that may be worth a comparison; of a cluster, networks."""
+        """Suggested machines and batch sizes to compare; for a cluster, networks."""
         settings = self.what_if.settings
         models = {gpu.name for gpu in settings.machine.gpus}
         machines = [f"{count}x {next(iter(models))}" for count in _COUNTS] if len(models) == 1 else []
@@ -122,14 +122,16 @@ class Costs:
         batches = ", ".join(map(str, dict.fromkeys(sizes)))
         if settings.machine.tasks:
             networks = dict.fromkeys([settings.machine.network, *map(Network.parse, _NETWORKS)])
-            return " | ".join(str(replace(settings.machine, network=one)) for one in networks), batches
+            return " | ".join(
+                str(replace(settings.machine, network=network)) for network in networks
+            ), batches
         return "; ".join(machines), batches
 
     def compare(self) -> None:
-        """Predicts the step on all machines with all batch sizes.
+        """Predict the step on all machines with all batch sizes.
 
         Raises:
-            OpError: there is no estimate, or no batch.
+            OpError: there is no estimate, or no batch dimension.
         """
         self.is_due = False
         machines, batches = self.suggested()
@@ -140,7 +142,7 @@ class Costs:
 
 
 def _numbers(text: str) -> Sequence[int]:
-    """Batch sizes of a text.
+    """Parse batch sizes.
 
     >>> _numbers("16, 32")
     [16, 32]
@@ -148,6 +150,6 @@ def _numbers(text: str) -> Sequence[int]:
     parts = [part for part in text.replace(",", " ").split() if part]
     if any(not part.isdecimal() or int(part) < 1 for part in parts):
         raise InvalidArgumentError.of(
-            f"Batch sizes are whole numbers from 1 on; got {text!r}", hint="16, 32, 64"
+            f"Batch sizes must be positive integers; got {text!r}", hint="for example: 16, 32, 64"
         )
     return [int(part) for part in parts]

@@ -1,4 +1,4 @@
-"""The card about one op or name scope: what it is, where it is, why, and what is next to it."""
+"""The card about an op or name scope: what it is, its device and the reason, and its neighbours."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from gpuplace.views.tables.palette import chip_look
 from gpuplace.views.tables.placement_view import PlacementView, view_of
 from gpuplace.views.tables.text import counted
 from gpuplace.web.rules import RULES, words
+from gpuplace.why.terms import TERMS
 
 _NEIGHBOURS: int = RULES["folding"]["neighbours"]
 
 
 def box_of_name(drawing: Drawing, view: PlacementView, name: str) -> Box | None:
-    """The box in which an op or a scope is seen; None for a name that is neither, or an open scope."""
+    """Return the box that shows an op or a scope; None for an unknown name, or an open scope."""
     node = view.index.get(name)
     if node is not None:
         return drawing.boxes[int(drawing.box_of[node])]
@@ -27,7 +28,7 @@ def box_of_name(drawing: Drawing, view: PlacementView, name: str) -> Box | None:
 
 
 def detail_of(placement: Any, drawing: Drawing, name: str) -> dict[str, Any]:
-    """The card for an op, a scope or a bundle; an empty one for no name.
+    """Return the card for an op, a scope or a bundle; empty for no name.
 
     The key ``reason`` holds the explanation as text.
     """
@@ -75,7 +76,7 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
 
 
 def _explained(explanation: Any) -> dict[str, Any]:
-    """The part of the card that says why."""
+    """Return the part of the card that explains the device."""
     return {
         "reason": str(explanation),
         "steps": [
@@ -91,12 +92,13 @@ def _explained(explanation: Any) -> dict[str, Any]:
         "rule": explanation.rule.value if explanation.rule else "",
         "decided_by": explanation.decided_by,
         "because": explanation.because,
+        "terms": TERMS,
         "held_by": explanation.held_by,
     }
 
 
 def _look(label: str) -> dict[str, Any]:
-    """Look of a device by the label that an explanation gives it."""
+    """Return the look of a device by its label in an explanation."""
     return chip_look(label if "/" in label else f"/device:{label}")
 
 
@@ -110,7 +112,7 @@ def _box_detail(box: Box) -> dict[str, Any]:
         "bundle": words("card_scopes", number=box.copies) if box.copies > 1 else words("card_ops"),
     }
     requests = ", ".join(box.requests)
-    asked = words("card_asked", requests=requests) if requests else words("card_nothing_asked")
+    requests_text = words("card_asked", requests=requests) if requests else words("card_nothing_asked")
     unmet = f"\n{words('card_unmet', requests=counted(box.unmet, 'request'))}" if box.unmet else ""
     return {
         "name": box.label if box.kind == "bundle" else box.name,
@@ -122,7 +124,7 @@ def _box_detail(box: Box) -> dict[str, Any]:
         "met": None,
         "source": "",
         "attrs": [],
-        "reason": asked + unmet,
+        "reason": requests_text + unmet,
         "steps": [],
         "remedies": [],
         "group": [],

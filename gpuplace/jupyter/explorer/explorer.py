@@ -1,4 +1,4 @@
-"""The explorer: a placement with switches. Flip one and see what moves; click an op and read why it is there.
+"""The explorer: change a setting and see which nodes move; click an op and read why it has its device.
 
 `Explorer` is an ordinary widget whose state can be read and set from Python::
 
@@ -9,22 +9,22 @@
     explorer.undo()
     explorer.selected = "MatMul"
     print(explorer.reason)
-    explorer.light = "inputs"                    # all that it depends on; explorer.lit names it
-    explorer.view = "devices"                    # a lane for each device
-    explorer.backward = True                     # lines of gradients and updates too
+    explorer.light = "inputs"                    # highlight all that it depends on, listed in explorer.lit
+    explorer.view = "devices"                    # one lane per device
+    explorer.backward = True                     # also draw the lines of gradients and updates
     explorer.compare(release="2.21")
-    explorer.signature = ""                      # of a SavedModel: the whole graph, not what a signature needs
-    explorer.feeds = {"images": (64, 224, 224, 3)}; explorer.estimate  # what a step costs; also fetches
-    explorer.function = "__inference_call_12"    # the body of a function alone; explorer.open_call("node") opens one
-    explorer.advise(seconds=5); explorer.apply_advice()                # a better placement; also some of its moves
-    explorer.requests = {"MatMul": "/gpu:1"}                           # as if the program asked for it
+    explorer.signature = ""                      # for a SavedModel: the whole graph instead of a signature
+    explorer.feeds = {"images": (64, 224, 224, 3)}; explorer.estimate  # the cost of a step; fetches select it
+    explorer.function = "__inference_call_12"    # only the body of a function; or explorer.open_call("node")
+    explorer.advise(seconds=5); explorer.apply_advice()                # apply a recommendation, or some of its moves
+    explorer.requests = {"MatMul": "/gpu:1"}                           # override requests of the program
     explorer.frame
     print(explorer.as_python())
     explorer.save_settings("four.json")          # explorer.open_settings("four.json")
 
-A placement that fails shows TensorFlow's error with its facts, marks the nodes in the picture, offers what fixes it as
-buttons, and leaves every switch usable. Settings with which there are no devices at all leave the last placement in
-sight, marked as stale. In a saved notebook the explorer is a still picture and a table.
+A placement that fails shows TensorFlow's error with its facts, marks the nodes in the picture, and offers remedies as
+buttons; all settings remain usable. If the settings allow no devices at all, the last placement stays visible and is
+marked as stale. In a saved notebook the explorer is a static picture and a table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import ipywidgets
 import traitlets
 
 from gpuplace.advisor.steps.advice import Advice
-from gpuplace.advisor.steps.advise import check_question
+from gpuplace.advisor.steps.advise import check_request
 from gpuplace.advisor.steps.moves import Move
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.cost.step_estimate import StepEstimate
@@ -67,17 +67,15 @@ __all__ = ["PRESETS", "Explorer", "explore"]
 
 
 class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
-    """A graph on a machine, with everything that can be changed about it.
+    """A graph on a machine, with all settings that can be changed.
 
     Args:
         what_if: the graph and its settings.
     """
 
-    error = traitlets.Unicode(
-        "", read_only=True, help="What is wrong with these settings; empty if nothing is."
-    )
+    error = traitlets.Unicode("", read_only=True, help="The error of these settings; empty if there is none.")
     stale = traitlets.Bool(
-        False, read_only=True, help="Whether what is shown is the placement of earlier settings."
+        False, read_only=True, help="Whether the shown placement belongs to earlier settings."
     )
 
     def __init__(self, what_if: WhatIf, **options: Any) -> None:
@@ -105,9 +103,9 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def placement(self) -> Any:
-        """The `Placement` that is shown.
+        """The shown `Placement`.
 
-        It is partial where nodes cannot be placed; the last good one where `stale`; None if there never was one.
+        It is partial if some nodes cannot be placed, the last good one if `stale`, and None if there never was one.
         """
         return self._what_if.placement
 
@@ -118,15 +116,15 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def environ(self) -> dict[str, str]:
-        """The current settings of CUDA's environment variables; what is not set is not in it."""
+        """The current values of CUDA's environment variables; unset variables are left out."""
         return self._what_if.settings.environ
 
     @property
     def frame(self) -> Any:
-        """The placement that is shown as a DataFrame.
+        """The shown placement as a DataFrame.
 
         Raises:
-            OpError: nothing could be placed.
+            OpError: no node could be placed.
         """
         if self.placement is None:
             assert self._what_if.error is not None
@@ -135,37 +133,37 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def log(self) -> str:
-        """What ``log_device_placement`` prints; empty where there is an `error`."""
+        """The output of ``log_device_placement``; empty if there is an `error`."""
         return self._what_if.log()
 
     @property
     def svg(self) -> str:
-        """The picture as it is shown."""
+        """The shown picture as SVG."""
         return self._views.graph.svg
 
     @property
     def tag_sets(self) -> tuple[str, ...]:
-        """What `tags` can be: one text for each graph of a SavedModel; none for what is no SavedModel."""
+        """The allowed values of `tags`, one text for each graph of a SavedModel; empty for other sources."""
         return self._what_if.parts.tag_sets
 
     @property
     def signatures(self) -> tuple[str, ...]:
-        """What `signature` can be beside the whole graph; those that the model has for itself come last."""
+        """The allowed values of `signature`, besides ``""`` for the whole graph; internal ones come last."""
         return self._what_if.parts.signatures(self.tags)
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """What `function` can be: the functions of the graph's library."""
+        """The allowed values of `function`: the functions of the graph's library."""
         return self._what_if.parts.functions(self.tags)
 
     @property
     def colours(self) -> tuple[str, ...]:
-        """What the picture can be coloured by: `time` once there is `run_metadata`, `moved` while comparing."""
+        """The available colourings: `time` requires `run_metadata`, `moved` requires a comparison."""
         return self._views.colours()
 
     @property
     def run_metadata(self) -> Any:
-        """``RunMetadata`` of a step run with ``FULL_TRACE``, for colours by time; None without one."""
+        """The ``RunMetadata`` of a step run with ``FULL_TRACE``, for colours by time; None without one."""
         return self._views.run_metadata
 
     @run_metadata.setter
@@ -175,30 +173,30 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def estimate(self) -> StepEstimate:
-        """What a step costs under the current settings; `fetches` and `feeds` say which step.
+        """The predicted cost of a step under the current settings; `fetches` and `feeds` select the step.
 
         Raises:
-            OpError: the graph cannot be placed, or a fetch or feed is not one of it.
+            OpError: the graph cannot be placed, or it does not contain a fetch or feed.
         """
         return self._views.costs.estimate()
 
     @property
     def advice(self) -> Advice | None:
-        """What `advise` found last; None before, and while a search goes on."""
+        """The result of the last `advise`; None before the first, and while a search is running."""
         return self._views.advising.advice
 
     @property
     def remedies(self) -> tuple[str, ...]:
-        """What the buttons beside an error do, in words; `apply_remedy` does it."""
+        """Labels of the remedies offered with an error; `apply_remedy` applies one."""
         return tuple(remedy.label for remedy in self._views.remedies)
 
     @property
     def moves(self) -> Any:
-        """What differs from the placement that is compared with; None if nothing is compared."""
+        """The differences from the compared placement; None if nothing is compared."""
         return self._comparison.moves(self.placement)
 
     def as_python(self, *, devices: bool = True) -> str:
-        """The settings as a program; with a device function that asks for the current placement, if ``devices``."""
+        """Return the settings as a program; with ``devices``, also a device function for the current placement."""
         if self._what_if.is_fixed:
             return f"{placement_code(self.placement)}\n"
         code = settings_code(self._what_if.settings, self._what_if.parts, self._what_if.pins())
@@ -207,13 +205,13 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         return f"{code}\n"
 
     def __repr__(self) -> str:
-        told = self.error.splitlines()[0] if self.error else summary_text(self.placement)
+        summary = self.error.splitlines()[0] if self.error else summary_text(self.placement)
         where = "" if self._what_if.is_fixed else f" on {self.machine!r}"
         part = "" if self._what_if.is_fixed else self._what_if.parts.text(self._what_if.settings)
-        return f"<Explorer of {f'{part}: ' if part else ''}{told}{where}>"
+        return f"<Explorer of {f'{part}: ' if part else ''}{summary}{where}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The live widget, and for readers without a kernel a still picture, a table and text."""
+        """Return the live widget and, for readers without a kernel, a static picture, a table and text."""
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
         error = "" if self._what_if.error is None else html.error_html(self._what_if.error)
         if self.placement is None:
@@ -237,17 +235,17 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         }
 
     def _shown_with(self) -> list[tuple[str, str]]:
-        """The settings of what is shown, in words."""
+        """Return the settings of the shown placement, as label and text."""
         settings = self._what_if.last_good
         if self._what_if.is_fixed or settings is None:
             return []
-        told = [("machine", str(settings.machine)), ("TensorFlow", settings.release)]
-        return [*told, ("placed", "softly")] if settings.soft_placement else told
+        rows = [("machine", str(settings.machine)), ("TensorFlow", settings.release)]
+        return [*rows, ("soft placement", "on")] if settings.soft_placement else rows
 
     # ------------------------------------------------------------------------------------------------ what Python does
 
     def apply_remedy(self, number: int = 0) -> None:
-        """Makes the change of settings that a button beside the error offers.
+        """Apply a remedy offered with the error.
 
         Raises:
             IndexError: there is no such remedy.
@@ -265,21 +263,21 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         steps: int | None = None,
         wait: bool = True,
     ) -> Advice | None:
-        """Searches for a better placement of the step that `fetches` and `feeds` name, and shows what it finds.
+        """Search for a better placement of the step that `fetches` and `feeds` select, and show the result.
 
         Args:
-            objective, seconds, keep, seed, steps: as of `gpuplace.advise`.
-            wait: whether to return when the search is over; else it goes on beside what the kernel does, and `advice`
-                is None until it is over.
+            objective, seconds, keep, seed, steps: as for `gpuplace.advise`.
+            wait: whether to return when the search is over; otherwise it runs in the background, and `advice` is None
+                until it ends.
 
         Returns:
-            The advice; None if it is not waited for, or was stopped before anything was found.
+            The recommendation; None without ``wait``, or if the search was stopped before it found one.
 
         Raises:
-            InvalidArgumentError: the objective or a number is wrong; if waited for, as of `gpuplace.advise`.
-            FailedPreconditionError: a search goes on already, or a log is explored.
+            InvalidArgumentError: the objective or a number is wrong; with ``wait``, as for `gpuplace.advise`.
+            FailedPreconditionError: a search is already running, or a log is explored.
         """
-        check_question(objective, seconds, steps, seed)
+        check_request(objective, seconds, steps, seed)
         advising = self._views.advising
         advising.objective, advising.seconds = objective, float(seconds)
         self.tab = "Advice"
@@ -288,23 +286,23 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         return advising.advice
 
     def stop_advising(self, timeout: float | None = 10) -> Advice | None:
-        """Ends a search that goes on; the best so far is the `advice`, which is returned.
+        """Stop a running search and return its best result so far, which becomes the `advice`.
 
         Args:
-            timeout: seconds to wait for its end; None: as long as it takes.
+            timeout: maximum time to wait in seconds; None for no limit.
         """
         self._views.advising.stop()
         self._views.advising.join(timeout)
         return self.advice
 
     def apply_advice(self, moves: Iterable[Move | str] | None = None) -> None:
-        """Has nodes ask for what is advised, as one change: the graph is placed anew, and `undo` takes it back.
+        """Apply the recommended device requests as one change: the graph is placed again, and `undo` reverts it.
 
         Args:
-            moves: of `advice.moves`, or their scopes; None for all.
+            moves: items of `advice.moves`, or their scopes; None for all.
 
         Raises:
-            FailedPreconditionError: there is no advice, or it is for other settings.
+            FailedPreconditionError: there is no recommendation, or it is for other settings.
             InvalidArgumentError: there is no such move.
         """
         scopes = None if moves is None else [move if isinstance(move, str) else move.scope for move in moves]
@@ -313,7 +311,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
             self._change(requests=requests)
 
     def close(self) -> None:
-        """Closes the explorer and all of its widgets, whose memory ipywidgets keeps until then; ends a search."""
+        """Close the explorer and its widgets, which ipywidgets otherwise keeps in memory; stop a running search."""
         if self.comm is None:
             return
         self._views.advising.stop()
@@ -321,7 +319,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
             ipywidgets.Widget.close(widget)
 
     def save_settings(self, path: Any) -> Path:
-        """Writes the settings and the look (scopes, colour, light, selection, tab) as JSON; returns the path.
+        """Write the settings and the look (scopes, colours, highlighting, selection, tab) as JSON, and return the path.
 
         Args:
             path: the file.
@@ -329,24 +327,26 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         return Path(write_file(path, self._saved()))
 
     def open_settings(self, source: Any) -> None:
-        """Sets what `save_settings` wrote, as one change; what is left out stays, and so do names of another graph.
+        """Apply settings written by `save_settings`, as one change.
+
+        Missing settings are not changed, and names of other graphs are ignored.
 
         Args:
-            source: the path of the file, or the value of its JSON.
+            source: the path of the file, or its JSON value.
 
         Raises:
-            ValueError: it is nothing that was saved, or has settings that there are not.
-            OpError: the machine's text is not understood, or a log is explored, which has no settings.
+            ValueError: it was not written by `save_settings`, or contains unknown settings.
+            OpError: the machine's description is invalid, or a log is explored, which has no settings.
             OSError: there is no such file.
         """
         parts = read_parts(source)
         with self._what_if.lock:
             if parts.settings and not self._what_if.is_fixed:
-                asked = parts.settings
-                if asked.get("requests") and self.placement is not None:
-                    known = view_of(self.placement).index
-                    asked["requests"] = {name: to for name, to in asked["requests"].items() if name in known}
-                settings = self._what_if.changed(**asked)
+                saved = parts.settings
+                if saved.get("requests") and self.placement is not None:
+                    index = view_of(self.placement).index
+                    saved["requests"] = {name: to for name, to in saved["requests"].items() if name in index}
+                settings = self._what_if.changed(**saved)
                 self._step(lambda: self._what_if.go_to(settings))
             self._set_look(parts.look)
 
@@ -354,18 +354,18 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         return parts_text(self._what_if.settings, self._look())
 
     def pin(self) -> None:
-        """Compares what comes with the placement that is shown now."""
+        """Compare future placements with the shown one."""
         self._compare(self._comparison.pin)
 
     def compare(self, other: Any = None, **settings: Any) -> None:
-        """Compares with another placement, or with what other settings lead to; with nothing where neither is given.
+        """Compare with another placement, or with the placement of other settings; without arguments, stop comparing.
 
         Args:
-            other: a `Placement`, a parsed log, or what can be placed: a graph, a GraphDef, a path.
-            settings: for example ``release="2.21"`` or ``machine="cpu"``; other settings stay as they are now.
+            other: a `Placement`, a parsed log, or anything that can be placed: a graph, a GraphDef, a path.
+            settings: for example ``release="2.21"`` or ``machine="cpu"``; other settings stay as they are.
 
         Raises:
-            OpError: the other settings, or what was given, cannot be placed.
+            OpError: the other settings, or the other graph, cannot be placed.
         """
         self._compare(lambda: self._comparison.use(other, **settings))
 
@@ -375,13 +375,14 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
             self._show_arranged()
 
     def open_call(self, node: str, number: int = 0) -> None:
-        """Shows the body of a function that a node calls, as a graph of its own; `function` says which it is.
+        """Show the body of a function that a node calls as a separate graph; `function` then names it.
 
-        A function that placement copies into its caller is there already: unfold the name scope of the call.
+        The body of an inlined function is already part of the graph: unfold the name scope of the call.
 
         Args:
             node: name of the node.
-            number: which of its functions, counted from 0: a loop's body comes before its condition.
+            number: index of the function among those that the node calls, from 0; a loop's body comes before its
+                condition.
 
         Raises:
             ValueError: there is no such node, or it calls no such function.
@@ -390,15 +391,17 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         if self.placement is not None and node in view_of(self.placement).index:
             calls = calls_of(self.placement, view_of(self.placement).index[node])
         if not 0 <= number < len(calls):
-            raise ValueError(f"{node!r} calls {counted(len(calls), 'function')} that can be opened")
+            raise ValueError(
+                f"{node!r} calls {counted(len(calls), 'function')} that can be opened; there is no number {number}"
+            )
         self._open(calls[number].function, node)
 
     def _open(self, function: str, node: str) -> None:
-        """Opens a function's body from where we are; what cannot be opened is said beside the picker."""
-        known, calls = self._what_if.settings.functions, self._what_if.settings.calls
-        wanted: dict[str, Any] = {"functions": (*known, function), "calls": (*calls, node)}
+        """Open a function's body from the current graph; errors are shown next to the picker."""
+        opened, calls = self._what_if.settings.functions, self._what_if.settings.calls
+        nested: dict[str, Any] = {"functions": (*opened, function), "calls": (*calls, node)}
         try:
-            self._change(**({"function": function} if function in known else wanted))
+            self._change(**({"function": function} if function in opened else nested))
         except (OpError, ValueError) as error:
             self._refused = {"part": (f"function {function}", error)}
             self._show_fields()
@@ -441,7 +444,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         self._show_all()
 
     def _show_arranged(self) -> None:
-        """Shows the same placement with other things to colour it by or to compare it with."""
+        """Show the same placement with other colourings or comparisons available."""
         if self.colour not in self.colours:
             self.colour = "assigned"
         self._show_fields()
@@ -449,31 +452,31 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
 
 
 def _with_parts(widget: ipywidgets.Widget) -> list[ipywidgets.Widget]:
-    """A widget and those that it consists of: its children, their layouts and styles, and so on."""
-    found: dict[ipywidgets.Widget, None] = {}
+    """Return a widget and all widgets that it contains: children, layouts, styles, and so on."""
+    widgets: dict[ipywidgets.Widget, None] = {}
     waiting: list[Any] = [widget]
     while waiting:
         value = waiting.pop()
         if isinstance(value, ipywidgets.Widget):
-            if value not in found:
-                found[value] = None
+            if value not in widgets:
+                widgets[value] = None
                 waiting += value._trait_values.values()
         elif isinstance(value, list | tuple):
             waiting += value
-    return list(found)
+    return list(widgets)
 
 
 def explore(
     x: Any, machine: Any = None, config: Any = None, release: str | None = None, **switches: Any
 ) -> Explorer:
-    """The explorer of a graph, session, placement, GraphDef, file or parsed log.
+    """Create the explorer of a graph, session, placement, GraphDef, file or parsed log.
 
     Args:
-        x: what to explore.
-        machine: a `Machine` or its text; the session's, or the current one, if None.
-        config: ``ConfigProto`` with the settings to begin with.
-        release: which TensorFlow; the process's if None.
-        **switches: soft placement, visible devices, the part of a model to begin with; as for `gpuplace.explore`.
+        x: the object to explore.
+        machine: a `Machine` or its text; the session's or the current one if None.
+        config: a ``ConfigProto`` with the initial settings.
+        release: the TensorFlow release; the process's if None.
+        **switches: soft placement, visible devices, the initial part of a model; as for `gpuplace.explore`.
     """
     with OwnFramesHidden(OpError):
         return Explorer(WhatIf(x, machine, config, release, **switches))

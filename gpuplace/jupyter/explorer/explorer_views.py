@@ -1,6 +1,6 @@
-"""The explorer's views below and beside its controls: the picture, and the tabs that share a place.
+"""The explorer's views next to its controls: the picture, and the tabs below it.
 
-What is shown already is not made again: a change repaints what depends on it.
+A change repaints only the parts that depend on it.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from gpuplace.views.tables.placement_view import view_of
 from gpuplace.views.tables.text import summary_text
 
 LOOKS = ("graph", "devices")
-"""Ways to show the picture: as the graph, or a lane for each device."""
+"""Modes of the picture: the graph, or one lane per device."""
 PREDICTED_TIME = "predicted time"
-"""The colouring by what the estimate says."""
+"""The colouring by predicted time."""
 CANVAS = (760.0, 540.0)
-"""Width and height in points of the picture, until the page says how large it is."""
+"""Initial width and height of the picture in points, until the page reports its size."""
 
 
 class Views:
-    """The widgets of the views and what they show.
+    """The widgets of the views and their content.
 
     Args:
-        what_if: where placements come from.
-        comparison: what the current placement is compared with.
-        tabs: what is shown below the picture.
-        on_message: called with what a page says.
-        on_select: called with the name of an op that the user chose in a table.
+        what_if: the source of placements.
+        comparison: the placement to compare with.
+        tabs: the tabs below the picture.
+        on_message: called with messages from a page.
+        on_select: called with the name of an op that the user selects in a table.
     """
 
     def __init__(
@@ -61,22 +61,22 @@ class Views:
         on_select: Callable[[str], None],
     ) -> None:
         self.what_if, self.comparison = what_if, comparison
-        self.drawing: Drawing | None = None  # what is folded and selected in the picture
-        self.drawn: Drawing | None = None  # boxes as they are seen: in the picture by device, their shares
+        self.drawing: Drawing | None = None  # the folded scopes and the selection of the picture
+        self.drawn: Drawing | None = None  # the boxes as displayed: in the picture by device, their shares
         self.remedies: list[Remedy] = []
         self.run_metadata: Any = None
         self.selected = ""
-        self.limit: Lit | None = None  # what the tables list alone
+        self.limit: Lit | None = None  # the highlighted rows, if the tables list only these
         self.canvas = CANVAS
         self.costs = Costs(what_if)
         self.advising = Advising(what_if, self.show_advice)
         self.refused: Mapping[str, tuple[Any, BaseException]] = {}
-        self.is_beside = False  # whether the timeline shows the predicted step beside the measured one
-        self.timed: tuple[Any, ...] = ()  # what the timeline shows: see the tab
-        self._look: tuple[Any, str, str, bool] | None = None  # of the picture
-        self._pictured: tuple[Any, ...] = ()  # all that the picture was made of
-        self._filled: tuple[Any, ...] = ()  # all that the tables were made of
-        self._predicted: StepEstimate | None = None  # whose costs the picture shows
+        self.is_beside = False  # whether the timeline shows the predicted step next to the measured one
+        self.timed: tuple[Any, ...] = ()  # the content of the timeline: see the tab
+        self._look: tuple[Any, str, str, bool] | None = None  # the look of the picture
+        self._pictured: tuple[Any, ...] = ()  # all inputs of the current picture
+        self._filled: tuple[Any, ...] = ()  # all inputs of the current tables
+        self._predicted: StepEstimate | None = None  # the estimate that the picture shows
         self.graph = GraphView()
         self.status, self.note = PanelView(), PanelView()
         self._on_select = on_select
@@ -91,32 +91,32 @@ class Views:
 
     @cached_property
     def timeline(self) -> TimelineView:
-        """The view of a step."""
+        """The view of a measured or predicted step."""
         return TimelineView(on_select=self._on_select)
 
     def _tables(self) -> list[TableModel]:
-        return [page.made_table for page in self.pages.values() if page.made_table is not None]
+        return [page.existing_table for page in self.pages.values() if page.existing_table is not None]
 
     @property
     def front(self) -> str:
-        """The tab that can be seen."""
+        """The tab in front."""
         return list(self.pages)[self.tabs.selected_index or 0]
 
     # ------------------------------------------------------------------------------------------------------- picture
 
     def show_picture(self, opened: Any, colour: str, view: str, backward: bool) -> None:
-        """Draws the placement with some scopes open and some colouring, as one of `LOOKS`.
+        """Draw the placement.
 
         Args:
             opened: open name scopes; None for as many as fit.
-            colour: what colours mean, one of `colours`.
+            colour: one of `colours`.
             view: one of `LOOKS`.
-            backward: whether lines of gradients and updates are drawn between layers too.
+            backward: whether to draw lines of gradients and updates between layers too.
         """
         placement, graph = self.what_if.placement, self.graph
         self._look = (opened, colour, view, backward)
         colour, stats = self.colouring(colour)
-        # A switch predicts the step anew only where somebody looks at what it costs.
+        # The step is predicted again only if the page currently shows its cost.
         self._predicted = self.predicted() if self.front == "Cost" else self.costs.known
         made_of = (placement, self.comparison.before, stats, self._predicted)
         arranged = (self._look, colour, self.canvas, self.what_if.is_stale)
@@ -126,7 +126,7 @@ class Views:
         if placement is None:
             self.drawing = self.drawn = None
             with graph.hold_sync():
-                graph.notice = "Nothing could be placed with these settings; the reason is above."
+                graph.notice = "No node can be placed with these settings; see the error above."
                 graph.svg, graph.scene, graph.legend, graph.notes = "", {}, [], []
             return
         is_by_device = view == "devices"
@@ -159,27 +159,27 @@ class Views:
                     sheet, legend=False, transparent=True, canvas=self.canvas, time_limit_s=5.0
                 )
             except render.LayoutTimeout:
-                graph.notice = "This picture takes too long to lay out: fold some name scopes."
+                graph.notice = "The layout of this picture takes too long. Fold some name scopes."
                 graph.svg = ""
             except render.NoLayoutProgram as error:
                 graph.notice, graph.svg = str(error), ""
 
     def colours(self) -> tuple[str, ...]:
-        """The colourings there are something for."""
-        found = [name for name in COLOURINGS if name != "time" or self.run_metadata is not None]
+        """The available colourings."""
+        names = [name for name in COLOURINGS if name != "time" or self.run_metadata is not None]
         if not self.what_if.is_fixed:
-            found.append(PREDICTED_TIME)
-        return (*found, "moved") if self.comparison.before is not None else tuple(found)
+            names.append(PREDICTED_TIME)
+        return (*names, "moved") if self.comparison.before is not None else tuple(names)
 
     def colouring(self, colour: str) -> tuple[str, Any]:
-        """How pictures are coloured for a name of `colours`: the colouring, and the step that it is of."""
+        """Return the colouring of a name in `colours`, and the step that it depends on."""
         if colour != PREDICTED_TIME:
             return colour, self.run_metadata
         step = self.predicted()
         return ("assigned", None) if step is None else ("time", step.run_metadata())
 
     def show_selection(self, name: str) -> str:
-        """Marks an op or a scope everywhere and shows its card; returns why it is where it is."""
+        """Mark an op or a scope in all views and show its card; return the explanation."""
         placement = self.what_if.placement
         self.selected = name
         for table in self._tables():
@@ -197,14 +197,14 @@ class Views:
         return detail.get("reason", "")
 
     def show_found(self, text: str, is_none: bool = False) -> None:
-        """Says which match of a search is shown, or that there is none."""
+        """Show which match of a search is selected, or that there is none."""
         number = self.graph.found.get("search", 0) + 1
         self.graph.found = {"text": text, "isNone": is_none, "search": number}
 
     def show_light(
         self, shown: dict[str, Any], choices: list[list[str]], only: bool, lit: Lit | None = None
     ) -> None:
-        """Lights boxes and edges, and limits the tables to what is lit."""
+        """Highlight boxes and edges, and limit the tables to the highlighted rows."""
         with self.graph.hold_sync():
             self.graph.lights = choices
             self.graph.lit_only = only
@@ -216,7 +216,7 @@ class Views:
     # ---------------------------------------------------------------------------------------------- tables and panels
 
     def show_status(self, remedies: list[Remedy]) -> None:
-        """Says how it stands."""
+        """Update the status line."""
         state = self.what_if
         self.remedies = remedies
         self.status.blocks = panels.status_blocks(
@@ -230,7 +230,7 @@ class Views:
         )
 
     def fill(self) -> None:
-        """Gives all tables new rows; only the one in front makes them now."""
+        """Give all tables new rows; only the table in front builds them now."""
         state = self.what_if
         made_of = (state.placement, self.comparison.before, state.error)
         if _is_same(made_of, self._filled):
@@ -240,35 +240,35 @@ class Views:
             page.fill()
 
     def show_tab(self) -> None:
-        """Fills the tab in front."""
+        """Fill the tab in front."""
         for title, page in self.pages.items():
             page.show(title == self.front)
 
     def show_predicted(self) -> None:
-        """Draws the picture anew with what the step costs, where it does not show that yet."""
-        known = self.costs.known
-        if self._look is not None and known is not None and known is not self._predicted:
+        """Draw the picture again with the predicted costs, if it does not show them yet."""
+        step = self.costs.known
+        if self._look is not None and step is not None and step is not self._predicted:
             self.show_picture(*self._look)
 
     def show_note(self) -> None:
-        """Shows the search for a better placement, or what it found, in short."""
+        """Show the search for a better placement, or a summary of its result."""
         self.note.blocks = self.advising.note_blocks()
 
     def show_advice(self) -> None:
-        """Shows the search, or what it found: in short, and all of it if its tab is in front."""
+        """Show the search or its result: a summary, and the details if its tab is in front."""
         with self.what_if.lock:
             self.show_note()
             if self.front == "Advice":
                 self.pages["Advice"].show(True)
 
     def predicted(self) -> StepEstimate | None:
-        """The estimate; None where there is none, which the tab of the cost says."""
+        """The estimate; None without one, for which the Cost tab states the reason."""
         try:
             return None if self.what_if.is_fixed else self.costs.estimate()
         except (OpError, ValueError, TypeError):
             return None
 
 
-def _is_same(made_of: tuple[Any, ...], before: tuple[Any, ...]) -> bool:
-    """Whether both are of the same objects, not only of equal ones: placements are large."""
-    return len(made_of) == len(before) and all(a is b for a, b in zip(made_of, before, strict=True))
+def _is_same(current: tuple[Any, ...], before: tuple[Any, ...]) -> bool:
+    """Return whether both tuples hold the same objects; placements are too large to compare by value."""
+    return len(current) == len(before) and all(a is b for a, b in zip(current, before, strict=True))

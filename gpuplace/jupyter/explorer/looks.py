@@ -1,4 +1,7 @@
-"""How the explorer shows a placement: what is open, selected, lit and in front. Nothing is placed anew for it."""
+"""The look of the explorer: open scopes, selection, highlighting and front tab.
+
+Changing it never places the graph again.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,9 @@ class Looks(traitlets.HasTraits):
     _views: Views
     _settling: bool
     _part: Any
-    """Which part of the graph is shown."""
+    """The shown part of the graph."""
     _looks: dict[Any, tuple[Any, str, str]]
-    """Part of the graph -> what was open and selected, and the colouring, when it was last shown."""
+    """Part of the graph -> its open scopes, selection and colouring when it was last shown."""
     placement: Any
     colours: Any
     _show_fields: Any
@@ -41,28 +44,30 @@ class Looks(traitlets.HasTraits):
 
     selected = traitlets.Unicode("", help="Name of an op or a name scope; empty for none.")
     opened: Any = traitlets.Tuple(None, allow_none=True, help="Open name scopes; None for as many as fit.")
-    colour = traitlets.Unicode("assigned", help="What colours mean; see `colours`.")
-    view = traitlets.Enum(LOOKS, "graph", help="The picture: the graph, or a lane for each of the devices.")
+    colour = traitlets.Unicode("assigned", help="The colouring; one of `colours`.")
+    view = traitlets.Enum(LOOKS, "graph", help="The mode of the picture: the graph, or one lane per device.")
     backward = traitlets.Bool(
-        False, help="Whether lines of gradients and updates are drawn between layers too."
+        False, help="Whether to draw lines of gradients and updates between layers too."
     )
     tab = traitlets.Enum(
         TITLES,
         TITLES[0],
         help=f"The tab in front. {'. '.join(f'{tab.title}: {tab.help}' for tab in TABS)}.",
     )
-    light = traitlets.Unicode("", help="What is lit while the rest is dimmed; see `lights`.")
-    lit_only = traitlets.Bool(False, help="Whether the tables of nodes and copies list only what is lit.")
-    pattern = traitlets.Unicode("", read_only=True, help="What was searched for last.")
-    lit_text = traitlets.Unicode("", read_only=True, help="How much is lit, in words.")
-    reason = traitlets.Unicode("", read_only=True, help="Why the selected op is where it is.")
+    light = traitlets.Unicode("", help="The highlighted nodes; the rest is dimmed. One of `lights`.")
+    lit_only = traitlets.Bool(
+        False, help="Whether the tables of nodes and copies list only highlighted rows."
+    )
+    pattern = traitlets.Unicode("", read_only=True, help="The last search pattern.")
+    lit_text = traitlets.Unicode("", read_only=True, help="A summary of the highlighted nodes.")
+    reason = traitlets.Unicode("", read_only=True, help="The explanation of the selected op's device.")
 
     def find(self, pattern: str, back: bool = False) -> bool:
-        """Selects the next op whose name has a match for a regular expression; says whether there is one.
+        """Select the next op whose name matches a regular expression; return whether there is one.
 
         Args:
-            pattern: what is not a regular expression is searched for as it is.
-            back: whether it is the one before that is wanted.
+            pattern: the pattern; an invalid regular expression is searched for as plain text.
+            back: whether to search backwards.
         """
         if self.placement is None or not pattern:
             self._views.show_found("")
@@ -83,7 +88,7 @@ class Looks(traitlets.HasTraits):
         return True
 
     def toggle(self, box_id: str) -> None:
-        """Unfolds a box (``s3``: scope 3), which only adds boxes, or folds an open scope (``c3``)."""
+        """Unfold a box (``s3``: scope 3), which only adds boxes, or fold an open scope (``c3``)."""
         drawing = self._views.drawing
         if drawing is None:
             return
@@ -100,9 +105,9 @@ class Looks(traitlets.HasTraits):
             self.opened = unfolded(drawing, [name])
 
     def unfold(self) -> None:
-        """Opens the scopes that open by themselves; where all of them are, the next level as far as it fits.
+        """Open the scopes that open by themselves; if they are all open, the next level as far as it fits.
 
-        Nothing that is open is closed.
+        No open scope is closed.
         """
         if self._views.drawing is not None:
             self.opened = unfolded(self._views.drawing)
@@ -143,7 +148,7 @@ class Looks(traitlets.HasTraits):
                 self._show_selection()
 
     def _has(self, name: str) -> bool:
-        """Whether there is an op or a name scope of this name."""
+        """Return whether there is an op or a name scope of this name."""
         view = view_of(self.placement)
         return name in view.index or outline(view).position(name) is not None
 
@@ -152,7 +157,7 @@ class Looks(traitlets.HasTraits):
         return next((box.name for box in boxes if box.id == box_id), "")
 
     def _reveal(self, name: str) -> None:
-        """Selects an op and opens the scopes around it."""
+        """Select an op and open the scopes around it."""
         with self._what_if.lock:
             drawing = self._views.drawing
             if self.placement is None or drawing is None:
@@ -167,7 +172,7 @@ class Looks(traitlets.HasTraits):
             self.selected = name
 
     def _set_look(self, look: dict[str, Any]) -> None:
-        """Sets what there is of a saved look in this graph."""
+        """Apply a saved look, as far as this graph contains its names."""
         scopes = {} if self.placement is None else outline(view_of(self.placement)).index
         opened = look.get("opened", self.opened)
         if opened is not None:
@@ -177,27 +182,27 @@ class Looks(traitlets.HasTraits):
         if self.placement is not None and (not selected or self._has(selected)):
             self.selected = selected
         self.backward = look.get("backward", self.backward) is True
-        for name, known in (
+        for name, allowed in (
             ("colour", self.colours),
             ("light", self.lights),
             ("tab", TITLES),
             ("view", LOOKS),
         ):
-            if look.get(name) in known:
+            if look.get(name) in allowed:
                 setattr(self, name, look[name])
 
     def _look(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in LOOK}
 
     def _restore_look(self) -> None:
-        """Of another part of the graph: what was open and selected when it was last shown."""
+        """Restore the open scopes and the selection of this part of the graph from when it was last shown."""
         part = None if self._what_if.last_good is None else self._what_if.last_good.part
         if part == self._part:
             return
         self._looks[self._part] = (self.opened, self.selected, self.colour)
         self._part = part
         opened, selected, colour = self._looks.get(part, (None, "", self.colour))
-        self._settling = True  # all is shown once, and by whoever asked for this part
+        self._settling = True  # the caller shows everything once
         try:
             self.opened, self.selected = opened, selected
             self.colour = "assigned" if colour == "time" else colour
@@ -205,7 +210,7 @@ class Looks(traitlets.HasTraits):
             self._settling = False
 
     def _show_all(self) -> None:
-        """Shows the picture, the tabs and the card of what is placed or compared now."""
+        """Show the picture, the tabs and the card of the current placement or comparison."""
         self._views.show_picture(self.opened, self.colour, self.view, self.backward)
         self._views.fill()
         self._views.show_note()
@@ -213,7 +218,7 @@ class Looks(traitlets.HasTraits):
         self._show_selection()
 
     def _show_look(self) -> None:
-        """Shows the same placement as it is to look now."""
+        """Show the same placement with the current look."""
         self._views.show_picture(self.opened, self.colour, self.view, self.backward)
         self._show_selection()
 
@@ -225,14 +230,14 @@ class Looks(traitlets.HasTraits):
 
     @property
     def lights(self) -> tuple[str, ...]:
-        """What can be lit: ``"path by time"`` once there is `run_metadata`."""
+        """The available highlightings; ``"path by time"`` requires `run_metadata`."""
         if self._shown is None:
             return tuple(LIGHTS)
         return lights_for(self._shown, self._views.run_metadata)
 
     @property
     def lit(self) -> tuple[str, ...]:
-        """Names of the nodes that are lit, in graph order."""
+        """Names of the highlighted nodes, in graph order."""
         if self._shown is None:
             return ()
         nodes = self._lit_now(self._shown).nodes
@@ -248,8 +253,8 @@ class Looks(traitlets.HasTraits):
     @traitlets.validate("light")
     def _check_light(self, proposal: Any) -> str:
         if proposal.value not in self.lights:
-            known = ", ".join(repr(what) for what in self.lights)
-            raise ValueError(f"Cannot light {proposal.value!r}: choose one of {known}")
+            choices = ", ".join(repr(what) for what in self.lights)
+            raise ValueError(f"Cannot highlight {proposal.value!r}: choose one of {choices}")
         return str(proposal.value)
 
     @traitlets.observe("light", "lit_only")
@@ -264,7 +269,7 @@ class Looks(traitlets.HasTraits):
                 self._show_light()
 
     def _starts(self, view: PlacementView) -> np.ndarray:
-        """Positions of the nodes that are selected: an op, those of a scope, or those of a bundle."""
+        """Return the positions of the selected nodes: an op, or the nodes of a scope or bundle."""
         name = self.selected
         node = view.index.get(name)
         if node is not None:
@@ -278,7 +283,7 @@ class Looks(traitlets.HasTraits):
         return np.flatnonzero(drawing.box_of == drawing.boxes.index(box))
 
     def _as_marks(self) -> dict[str, Any]:
-        """What is lit as options of `placement_picture`, for readers without a kernel."""
+        """Return the highlighting as options of `placement_picture`, for readers without a kernel."""
         view = self._shown
         if view is None or not self.light:
             return {}
@@ -293,14 +298,14 @@ class Looks(traitlets.HasTraits):
         step = self._views.run_metadata
         key = (view, self.light, self.selected, self.pattern, step)
         if self._lit is None or any(a is not b and a != b for a, b in zip(key, self._lit[0], strict=True)):
-            found = lit_by(
+            highlighted = lit_by(
                 view, self.light, self._starts(view), self.selected, pattern=self.pattern, run_metadata=step
             )
-            self._lit = (key, found)
+            self._lit = (key, highlighted)
         return self._lit[1]
 
     def _show_light(self) -> None:
-        """Lights what is chosen, in the picture as it is drawn now and in the tables."""
+        """Apply the highlighting to the current picture and the tables."""
         view, drawing, views = self._shown, self._views.drawn, self._views
         if view is None or drawing is None:
             views.show_light({}, [], False)
@@ -319,7 +324,7 @@ class Looks(traitlets.HasTraits):
 
 
 def is_expression(pattern: str) -> bool:
-    """Whether a text is a regular expression."""
+    """Return whether a text is a valid regular expression."""
     try:
         re.compile(pattern)
     except re.error:
@@ -328,5 +333,5 @@ def is_expression(pattern: str) -> bool:
 
 
 def _is_bundle(name: str) -> bool:
-    """Whether a name stands for several scopes or for nodes of one device."""
+    """Return whether a name represents several scopes, or nodes of one device."""
     return "*" in name or "/:" in name

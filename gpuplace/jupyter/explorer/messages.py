@@ -1,4 +1,7 @@
-"""What pages say to the explorer, by type; a message of no such form is passed over: an older page may have sent it."""
+"""Messages from pages to the explorer, by type.
+
+Unknown messages are ignored, because an older page may have sent them.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ _TABS = {tab.key: tab for tab in TABS}
 
 
 def answer(explorer: Any, widget: Any, content: dict[str, Any]) -> None:
-    """Does what a page asks for.
+    """Execute a page's message.
 
     Args:
         explorer: the explorer.
-        widget: whose page it is; answers go there.
-        content: the message; of a field or button in a tab, the name begins with the tab's key and a colon.
+        widget: the sender's widget, which receives answers.
+        content: the message; names of fields and buttons in a tab begin with the tab's key and a colon.
     """
     key, _, rest = str(content.get("action", content.get("name"))).partition(":")
     tab = _TABS.get(key)
@@ -56,7 +59,7 @@ def answer(explorer: Any, widget: Any, content: dict[str, Any]) -> None:
 
 
 def _look(explorer: Any, content: dict[str, Any]) -> None:
-    """Changes what is seen of the placement."""
+    """Change the look of the placement."""
     match content:
         case {"type": "select", "id": str(box)}:
             explorer.selected = explorer._name_of_box(box)
@@ -91,7 +94,7 @@ def _look(explorer: Any, content: dict[str, Any]) -> None:
 
 
 def _opened(explorer: Any, text: str) -> str:
-    """Sets what was saved; returns what is wrong with it, or nothing."""
+    """Apply saved settings; return the error message, or ""."""
     try:
         explorer.open_settings(parsed(text))
     except (OpError, ValueError, TypeError, OSError) as error:

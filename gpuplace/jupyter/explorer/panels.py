@@ -1,4 +1,4 @@
-"""What the explorer says in words and small tables, as blocks that its page draws (`gpuplace.views.tables.blocks`)."""
+"""The explorer's texts and small tables, as blocks that its page draws (`gpuplace.views.tables.blocks`)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from gpuplace.why.placement import Placement
 _NAMES = 12
 _KINDS = 40
 _OF_PARTS = (("tags",), ("signature",), ("functions",), ("clear_devices",))
-"""Settings that choose what of the graph is placed, alone to blame."""
+"""Settings that select the part of the graph, when only these are wrong."""
 _WITHOUT = ("No devices can be made with these settings", "This part of the graph cannot be placed")
-"""What came of other settings, and of these."""
+"""Messages for wrong settings in general, and for those of `_OF_PARTS`."""
 _FIRST = 2
-"""Remedies that are offered beside the error; all of them are among the errors."""
+"""Number of remedies offered next to the error; the Errors tab lists all of them."""
 
 
 def remedy_buttons(remedies: Sequence[Remedy], most: int | None = None) -> list[Block]:
-    """A button a remedy; nothing if there is none."""
+    """Return one button per remedy; nothing without remedies."""
     buttons = [button(remedy.label, f"remedy:{i}", remedy.effect) for i, remedy in enumerate(remedies[:most])]
     return [buttons_block("Remedies", buttons)] if buttons else []
 
@@ -53,23 +53,23 @@ def status_blocks(
     part: str = "",
     trail: Sequence[str] = (),
 ) -> list[Block]:
-    """How it stands: counts, or what is wrong and what fixes it.
+    """Return the status: counts, or the error and its remedies.
 
     Args:
-        placement: what is shown, or None.
-        error: what is wrong, or None.
-        blamed: settings beside which the error is said already.
-        remedies: tried changes.
-        is_stale: whether what is shown is of earlier settings.
-        part: what of a model is placed, in words; `""` for a graph that is all there is.
-        trail: where the function that is shown was opened from, and it.
+        placement: the shown placement, or None.
+        error: the error, or None.
+        blamed: settings that already show the error.
+        remedies: remedies that were tried.
+        is_stale: whether the shown placement belongs to earlier settings.
+        part: a description of the placed part of a model; `""` for a complete graph.
+        trail: the graphs from which the shown function was opened, and the function.
     """
     blocks: list[Block] = [text_block(part, "part")] if part else []
     if trail:
         blocks.append(
             {
                 "kind": "trail",
-                "label": "Where this function is called",
+                "label": "Callers of this function",
                 "steps": [{"label": label, "action": f"trail:{i}"} for i, label in enumerate(trail)],
             }
         )
@@ -94,12 +94,12 @@ def status_blocks(
 def error_blocks(
     placement: Any, error: BaseException | None, remedies: Sequence[Remedy], is_stale: bool
 ) -> list[Block]:
-    """All that is wrong: equal faults once, with the nodes that each names, and what fixes them."""
+    """Return all errors, equal faults once with the nodes that they name, and the remedies."""
     if error is None:
-        return [text_block("Nothing is wrong: every node has a device.", "status")]
+        return [text_block("No errors: every node has a device.", "status")]
     blocks: list[Block] = []
     if remedies:
-        blocks.append(heading_block("Possible remedies, each one tried"))
+        blocks.append(heading_block("Remedies (tested)"))
         blocks += remedy_buttons(remedies)
     if is_stale or not isinstance(placement, Placement):
         return [*blocks, {"kind": "error", "quiet": True, **error_card(error)}]
@@ -115,17 +115,17 @@ def error_blocks(
         ]
         blocks += _code(placement, faults[0])
     if len(kinds) > _KINDS:
-        blocks.append(text_block(f"and {counted(len(kinds) - _KINDS, 'more kind')} of errors", "faint"))
+        blocks.append(text_block(f"and {counted(len(kinds) - _KINDS, 'more group')} of errors", "faint"))
     return blocks
 
 
 def _names(placement: Placement, fault: AnyFault) -> list[str]:
-    found = [getattr(fault, part, None) for part in ("node", "first", "second")]
-    return [placement.graph.names[node] for node in found if node is not None]
+    nodes = [getattr(fault, part, None) for part in ("node", "first", "second")]
+    return [placement.graph.names[node] for node in nodes if node is not None]
 
 
 def _alike(placement: Placement) -> dict[Any, list[AnyFault]]:
-    """Faults of one kind, of nodes of one op type that ask for one device."""
+    """Group the faults of one type whose nodes have the same op type and request."""
     kinds: dict[Any, list[AnyFault]] = {}
     graph = placement.graph
     for fault in placement.faults:
@@ -136,7 +136,7 @@ def _alike(placement: Placement) -> dict[Any, list[AnyFault]]:
 
 
 def _code(placement: Placement, fault: AnyFault) -> list[Block]:
-    """The change of the program that would mend a fault, where it is one of a device."""
+    """Return the change of the program that fixes a fault, if it is about a requested device."""
     node = getattr(fault, "node", getattr(fault, "second", None))
     if node is None:
         return []
@@ -157,7 +157,7 @@ def _code(placement: Placement, fault: AnyFault) -> list[Block]:
         else (f'with tf.device("{devices[0]}"):  # instead of "{graph.requested_device(node)}"')
     )
     return [
-        text_block("or in the program:", "faint"),
+        text_block("or change the program:", "faint"),
         {"kind": "code", "text": f"{text}\n    ...  # {graph.names[node]}"},
     ]
 
@@ -166,7 +166,7 @@ def _code(placement: Placement, fault: AnyFault) -> list[Block]:
 
 
 def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
-    """A row a device: what it may use, what is placed there, and what its allocator counted."""
+    """Return one row per device: its limit, the bytes placed on it, and its allocator's counters."""
     has_stats = any(row.stats is not None for row in rows)
     columns = ["device", "nodes", "limit", "placed", "variables", "constants", "outputs", "unknown"]
     if has_stats:
@@ -190,10 +190,10 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
             )
         table.append(cells)
     grows = next((row.grows for row in rows if row.grows is not None), None)
-    told = {
+    growth_note = {
         None: "",
-        True: "allow_growth: each GPU's allocator takes memory as it is needed, up to the limit.",
-        False: "Each GPU's allocator takes its whole limit at the first op that runs there (no allow_growth).",
+        True: "allow_growth: each GPU's allocator reserves memory on demand, up to the limit.",
+        False: "Each GPU's allocator reserves its whole limit when the first op runs there (no allow_growth).",
     }[grows]
     over = [row for row in rows if row.limit and row.variables + row.constants > row.limit]
     blocks: list[Block] = [
@@ -207,31 +207,31 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
     for row in over:
         blocks.append(
             text_block(
-                f"{chip_look(row.device)['label']}: variables and constants alone are more than the limit.",
+                f"{chip_look(row.device)['label']}: variables and constants alone exceed the limit.",
                 "alarm",
             )
         )
-    if told:
-        blocks.append(text_block(told, "faint"))
+    if growth_note:
+        blocks.append(text_block(growth_note, "faint"))
     blocks.append(
         text_block(
-            "Variables and constants stay in memory. Outputs are added up as if none were freed: a step needs less.",
+            "Variables and constants stay in memory. Outputs are summed as if none were freed, so a step needs less.",
             "faint",
         )
     )
     if not has_stats:
         blocks.append(
-            text_block("Explore a session that has run to see what its simulated GPUs counted.", "faint")
+            text_block("Explore a session that has run to see the counters of its simulated GPUs.", "faint")
         )
     return blocks
 
 
 def _limit(row: MemoryRow) -> str:
-    return "none of its own" if row.limit is None else bytes_text(row.limit)
+    return "no limit" if row.limit is None else bytes_text(row.limit)
 
 
 def _bar(row: MemoryRow, widest: int) -> dict[str, Any]:
-    """Parts of what is placed, as shares of the device's limit, or of the largest sum if there is none."""
+    """Return the placed bytes as shares of the device's limit, or of the largest sum if there is none."""
     whole = row.limit or max(widest, 1)
     parts = [("variables", row.variables), ("constants", row.constants), ("outputs", row.outputs)]
     share = row.known / whole
@@ -247,13 +247,13 @@ def _bar(row: MemoryRow, widest: int) -> dict[str, Any]:
 
 
 def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], config_code: str) -> list[Block]:
-    """The chain from GPUs to devices, None if the settings make none, and the settings."""
+    """Return the chain from GPUs to devices (None if the settings allow no devices), and the settings."""
     settings = "\n".join([*(f"{name}={value}" for name, value in environ.items()), config_code])
     if not mapping:
-        told = (
+        message = (
             "No devices can be made with these settings." if mapping is None else "This machine has no GPU."
         )
-        return [text_block(told, "status"), {"kind": "code", "text": settings, "label": "Settings"}]
+        return [text_block(message, "status"), {"kind": "code", "text": settings, "label": "Settings"}]
     rows = [
         [
             str(gpu),
@@ -274,9 +274,9 @@ def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], con
 
 
 def logged_device_blocks(log: Any) -> list[Block]:
-    """The devices that a log names."""
-    told = log.devices if isinstance(log, LoggedPlacement) else ()
-    described = {row.device: row.description for row in told}
+    """Return the devices that a log names."""
+    logged_devices = log.devices if isinstance(log, LoggedPlacement) else ()
+    described = {row.device: row.description for row in logged_devices}
     view = view_of(log)
     rows = [
         [chip_look(device), device, described.get(device, ""), f"{count:,}"]
@@ -293,35 +293,36 @@ def logged_device_blocks(log: Any) -> list[Block]:
 def compare_blocks(
     before: str, after: str, moves: Moves | None, choices: Sequence[tuple[str, str]]
 ) -> list[Block]:
-    """What is compared, and how many nodes moved for which cause.
+    """Return the compared placements, and the number of moved nodes by cause.
 
     Args:
-        before: what the current placement is compared with, in words; ``""`` for nothing.
-        after: the current placement in words.
-        moves: what differs; None if nothing is compared.
-        choices: ``(label, action)`` of other things to compare with.
+        before: a description of the compared placement; ``""`` for none.
+        after: a description of the current placement.
+        moves: the differences; None if nothing is compared.
+        choices: ``(label, action)`` of other comparisons.
     """
     buttons = [button(label, action) for label, action in choices]
     chooser: Block = buttons_block("Compare with", buttons)
     if moves is None:
         return [
             text_block(
-                "Compare the current placement with the one before a change, or with another one.", "faint"
+                "Compare the current placement with the one before a change, or with another placement.",
+                "faint",
             ),
             chooser,
         ]
     blocks: list[Block] = [
         table_block(
-            "What is compared", ["", ""], [[{"strong": "before"}, before], [{"strong": "after"}, after]]
+            "Compared placements", ["", ""], [[{"strong": "before"}, before], [{"strong": "after"}, after]]
         )
     ]
-    told = f"{counted(len(moves), 'node moves', 'nodes move')}"
+    summary = f"{counted(len(moves), 'node moves', 'nodes move')}"
     for names, which in ((moves.only_before, "before"), (moves.only_after, "after")):
         if names:
-            told += f"; {counted(len(names), 'node is', 'nodes are')} only in the graph {which}"
+            summary += f"; {counted(len(names), 'node is', 'nodes are')} only in the graph {which}"
     blocks.append(
         text_block(
-            told if len(moves) or moves.only_before or moves.only_after else "No node moves.", "status"
+            summary if len(moves) or moves.only_before or moves.only_after else "No node moves.", "status"
         )
     )
     if len(moves):

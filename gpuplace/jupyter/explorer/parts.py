@@ -1,4 +1,4 @@
-"""What of a model the explorer shows: its whole graph, what a signature needs, or a function's body.
+"""The part of a model that the explorer shows: the whole graph, the nodes of a signature, or a function's body.
 
 >>> from gpuplace.device.machine import Machine
 >>> from gpuplace.graphdef.messages import GraphDef
@@ -19,16 +19,16 @@ from gpuplace.graphdef.model import Model, Part
 from gpuplace.jupyter.explorer.settings import Settings
 
 WHOLE = "whole graph"
-"""How the picker calls it."""
+"""The picker's entry for it."""
 _KINDS = ("signature", "function")
-"""First words of its other entries."""
+"""First words of the picker's other entries."""
 
 
 class Parts:
-    """The parts that can be chosen.
+    """The parts that can be selected.
 
     Args:
-        source: a `Model`; a `Graph`, of which only the functions are parts; or anything else, which has no parts.
+        source: a `Model`; a `Graph`, whose only parts are functions; or any other source, which has no parts.
     """
 
     def __init__(self, source: Any) -> None:
@@ -42,7 +42,7 @@ class Parts:
         return self.model.tag_sets if self.model is not None else ()
 
     def signatures(self, tags: str | None) -> tuple[str, ...]:
-        """The signatures of a graph."""
+        """Return the signatures of a graph."""
         return self.model.signatures(tags) if self.model is not None else ()
 
     def _functions(self, tags: str | None) -> tuple[str, ...]:
@@ -61,16 +61,16 @@ class Parts:
         clear_devices: bool,
         otherwise: Part | None = None,
     ) -> dict[str, Any]:
-        """The settings to begin with.
+        """Return the initial settings.
 
         Args:
-            tags, signature, function, clear_devices: as for `gpuplace.place`; but where no signature is named, the one
-                that the model is asked by.
-            otherwise: what to begin with if nothing is asked for.
+            tags, signature, function, clear_devices: as for `gpuplace.place`, except that without a signature the
+                model's default is used.
+            otherwise: the part to start with if none is given.
 
         Raises:
-            NotFoundError: no such tags, signature or function.
-            ValueError: `tags` or `signature` of what has none.
+            NotFoundError: there are no such tags, signature or function.
+            ValueError: `tags` or `signature` was given for a source without them.
         """
         if otherwise is not None and tags is None and signature is None and not function:
             chosen = otherwise
@@ -80,7 +80,9 @@ class Parts:
             chosen = self.model.part(tags, signature, function, clear_devices=clear_devices)
         else:
             if tags is not None or signature:
-                raise ValueError("tags and signature choose a part of a SavedModel: this is none")
+                raise ValueError(
+                    "tags and signature select a part of a SavedModel, but this is not a SavedModel"
+                )
             chosen = Part(None, "", function or "", clear_devices)
             if function:
                 check_function(self.functions(None), function)
@@ -92,23 +94,23 @@ class Parts:
         }
 
     def changed(self, settings: Settings, **wanted: Any) -> dict[str, Any]:
-        """The settings that follow from other tags, another signature or another function.
+        """Return the settings that follow from other tags, another signature or another function.
 
         Args:
-            settings: the settings until now.
-            wanted: `tags`, `signature`, `function` (one of those that were opened goes back to it), or `functions` and
+            settings: the current settings.
+            wanted: `tags`, `signature`, `function` (an already opened function goes back to it), or `functions` and
                 `calls`.
 
         Raises:
-            NotFoundError: no such tags, signature or function.
-            ValueError: there is nothing to choose from.
+            NotFoundError: there are no such tags, signature or function.
+            ValueError: there is nothing to select.
         """
         tags, signature = wanted.get("tags", settings.tags), wanted.get("signature", settings.signature)
         functions = wanted.get("functions", settings.functions)
         if "function" in wanted:
             name = wanted["function"] or ""
-            known = functions[: functions.index(name) + 1] if name in functions else (name,)
-            functions = known if name else ()
+            opened = functions[: functions.index(name) + 1] if name in functions else (name,)
+            functions = opened if name else ()
         elif "functions" not in wanted:
             functions = ()
         calls = wanted.get("calls", settings.calls if functions[:1] == settings.functions[:1] else ())
@@ -119,43 +121,43 @@ class Parts:
                 signature = signature if signature in there else self.model.serving_signature(tags)
             tags = self.model.part(tags, signature).tags
         elif tags is not None or signature:
-            raise ValueError("tags and signature choose a part of a SavedModel: this is none")
+            raise ValueError("tags and signature select a part of a SavedModel, but this is not a SavedModel")
         for name in functions:
             check_function(self.functions(tags), name)
         return {"tags": tags, "signature": signature or "", "functions": tuple(functions), "calls": calls}
 
     def options(self, settings: Settings) -> dict[str, Any]:
-        """The part as keyword arguments of `gpuplace.place`; only what is not as by default."""
+        """Return the part as keyword arguments of `gpuplace.place`; defaults are left out."""
         part = Part(*settings.part)
         if self.model is not None:
             return self.model.options(part)
-        found: dict[str, Any] = {"function": part.function} if part.function else {}
-        return {**found, "clear_devices": True} if part.clear_devices else found
+        options: dict[str, Any] = {"function": part.function} if part.function else {}
+        return {**options, "clear_devices": True} if part.clear_devices else options
 
     # ---------------------------------------------------------------------------------------------------------- words
 
     def text(self, settings: Settings) -> str:
-        """The part in words, with what else there is; `""` for a graph that is all there is."""
+        """Return a description of the part and of other available parts; `""` for a complete graph."""
         if self.model is not None:
-            found = self.model.text(Part(*settings.part))
+            text = self.model.text(Part(*settings.part))
         else:
-            found = f"function {settings.function}, as a graph of its own" if settings.function else ""
-        return f"{found}, as {settings.call} calls it" if settings.call else found
+            text = f"function {settings.function}, as a graph of its own" if settings.function else ""
+        return f"{text}, as {settings.call} calls it" if settings.call else text
 
     def labels(self, settings: Settings) -> list[str]:
-        """The entries of the picker."""
+        """Return the entries of the picker."""
         tags = settings.tags
-        found = [("signature", self.signatures(tags)), ("function", self.functions(tags))]
-        return [WHOLE, *(f"{kind} {name}" for kind, names in found for name in names)]
+        groups = [("signature", self.signatures(tags)), ("function", self.functions(tags))]
+        return [WHOLE, *(f"{kind} {name}" for kind, names in groups for name in names)]
 
     def label(self, settings: Settings) -> str:
-        """The entry that is chosen."""
+        """Return the selected entry."""
         if settings.function:
             return f"function {settings.function}"
         return f"signature {settings.signature}" if settings.signature else WHOLE
 
     def trail(self, settings: Settings) -> list[str]:
-        """Where the functions that are open were opened from, and they; nothing where none is."""
+        """Return the graphs from which the open functions were opened, and the functions; empty without any."""
         if not settings.functions:
             return []
         start = f"signature {settings.signature}" if settings.signature else WHOLE
@@ -163,7 +165,7 @@ class Parts:
 
 
 def setting_of_label(label: str, settings: Settings) -> tuple[str, str]:
-    """The setting, and its value, that an entry of the picker stands for.
+    """Return the setting and the value that an entry of the picker represents.
 
     >>> from gpuplace.device.machine import Machine
     >>> setting_of_label("function f", Settings(Machine())), setting_of_label("whole graph", Settings(Machine()))

@@ -1,4 +1,4 @@
-"""Changes of settings that fix a failing placement: each is tried before it is offered.
+"""Changes of settings that fix a failing placement; each is tried before it is offered.
 
 >>> from gpuplace.graph.graph import Graph
 >>> from gpuplace.jupyter.explorer.what_if import WhatIf
@@ -29,7 +29,7 @@ from gpuplace.views.tables.text import counted
 
 _MOST_GPUS = 64
 _PARTS = frozenset({"tags", "signature", "functions", "clear_devices"})
-"""Settings that choose what of the graph is placed."""
+"""Settings that select the part of the graph."""
 
 
 @dataclass(frozen=True)
@@ -37,27 +37,27 @@ class Remedy:
     """One change of settings."""
 
     label: str
-    """What it does."""
+    """The change."""
     effect: str
-    """What comes of it, as tried."""
+    """The result, as tried."""
     settings: Settings
-    """The settings after it."""
+    """The settings after the change."""
     mends: bool
-    """Whether nothing is wrong then."""
+    """Whether no error is left."""
 
 
 def remedies(what_if: WhatIf) -> list[Remedy]:
-    """The changes that leave fewer nodes without a device than now, the least first; none where nothing is wrong."""
+    """Return the changes that leave fewer nodes without a device, the smallest first; none without errors."""
     if what_if.error is None or what_if.is_fixed:
         return []
     stuck = what_if.placement is None or what_if.is_stale
     before = None if stuck else len(what_if.placement.faults)
-    found: list[Remedy] = []
+    working: list[Remedy] = []
     for label, settings in _candidates(what_if):
-        if settings == what_if.settings or any(known.settings == settings for known in found):
+        if settings == what_if.settings or any(remedy.settings == settings for remedy in working):
             continue
-        if settings.release != what_if.settings.release and any(remedy.mends for remedy in found):
-            continue  # another release reads the whole graph again: only where nothing else helps
+        if settings.release != what_if.settings.release and any(remedy.mends for remedy in working):
+            continue  # another release reads the whole graph again, so it is tried only if nothing else helps
         try:
             placement = what_if.attempt(settings)
         except OpError:
@@ -66,18 +66,18 @@ def remedies(what_if: WhatIf) -> list[Remedy]:
         if before is not None and left >= before:
             continue
         effect = "everything can be placed" if not left else f"{counted(left, 'error')} left"
-        found.append(Remedy(label, effect, settings, not left))
-    return sorted(found, key=lambda remedy: not remedy.mends)
+        working.append(Remedy(label, effect, settings, not left))
+    return sorted(working, key=lambda remedy: not remedy.mends)
 
 
 def _candidates(what_if: WhatIf) -> Iterator[tuple[str, Settings]]:
-    """``(label, settings)`` of what is worth a try, the least change first."""
+    """Yield ``(label, settings)`` of changes worth trying, the smallest first."""
     now, good = what_if.settings, what_if.last_good
     if good is not None and good.part != now.part and not _PARTS.isdisjoint(what_if.blamed):
-        known = {
+        part_settings = {
             name: getattr(good, name) for name in ("tags", "signature", "functions", "calls", "clear_devices")
         }
-        yield f"Back to the {what_if.parts.label(good)}", replace(now, **known)
+        yield f"Back to the {what_if.parts.label(good)}", replace(now, **part_settings)
     for name in set(what_if.blamed) - _PARTS:
         default = getattr(Settings(now.machine, now.release), name)
         if good is not None and getattr(good, name) not in (default, getattr(now, name)):
@@ -101,21 +101,21 @@ def _candidates(what_if: WhatIf) -> Iterator[tuple[str, Settings]]:
 
 
 def _machines(what_if: WhatIf, settings: Settings) -> Iterator[tuple[str, Settings]]:
-    """A machine with as many GPUs as the graph asks for."""
+    """Yield a machine with as many GPUs as the graph requests."""
     machine = settings.machine
     if machine.is_local or machine.extra_devices or machine.tasks:
         return
     graph = getattr(what_if.placement, "graph", None)
     parsed = [parse_name(device) for device in getattr(graph, "devices", ()) if device]
     numbers = [name.id or 0 for name in parsed if name is not None and name.type == "GPU"]
-    wanted = max(numbers, default=-1) + 1
-    if not len(machine.gpus) < wanted <= _MOST_GPUS:
+    requested = max(numbers, default=-1) + 1
+    if not len(machine.gpus) < requested <= _MOST_GPUS:
         return
     model = machine.gpus[-1].model if machine.gpus else GPU_MODELS[0]
     models = {gpu.name for gpu in machine.gpus}
     if len(models) > 1:
         return
-    larger = Machine.simulated(gpus=wanted, cpus=machine.cpus, gpu=model)
+    larger = Machine.simulated(gpus=requested, cpus=machine.cpus, gpu=model)
     yield f"Use a machine with {larger}", replace(settings, machine=larger)
 
 

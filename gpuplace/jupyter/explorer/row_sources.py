@@ -1,4 +1,4 @@
-"""Rows behind the explorer's tables: any number, sorted and filtered here; a page asks for those that it shows.
+"""The rows of the explorer's tables: any number, sorted and filtered here; a page requests the rows that it shows.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns([("b", "Neg", "/gpu:0", "/device:GPU:0"), ("a", "Const", "", "/device:CPU:0")])
@@ -27,7 +27,7 @@ from gpuplace.web.rules import RULES, words
 
 
 class Rows:
-    """Rows of one table; the base has none.
+    """The rows of one table; the base class has none.
 
     A row is ``[key, cell, ...]``; a cell is a text or the look of a device.
     """
@@ -39,19 +39,19 @@ class Rows:
         self.size = size
         self._chosen: np.ndarray | None = None
         self.kept: np.ndarray | None = None
-        """[size] bool: the rows to arrange; all if None."""
+        """[size] bool: the rows to list; None for all."""
 
     def within(self, lit: Lit) -> np.ndarray | None:
-        """[size] bool: the rows of what is lit; None for rows of other things."""
+        """Return [size] bool, the highlighted rows; None for rows that cannot be highlighted."""
         return None
 
     def arrange(self, pattern: str = "", column: int | None = None, descending: bool = False) -> None:
-        """Shows the rows with a match, in the order of a column; in their own order for None."""
+        """List the matching rows, in the order of a column, or in their own order for None."""
         chosen: np.ndarray | None = None
         if column is not None and self.size:
             keys = self.sort_keys(column)
             chosen = np.argsort(keys, kind="stable")
-            if descending:  # equal rows stay in their order
+            if descending:  # equal rows keep their order
                 chosen = (self.size - 1 - np.argsort(keys[::-1], kind="stable"))[::-1]
         if pattern and self.size:
             search = searcher(pattern)
@@ -63,37 +63,37 @@ class Rows:
 
     @property
     def total(self) -> int:
-        """Rows to show."""
+        """The number of listed rows."""
         return self.size if self._chosen is None else len(self._chosen)
 
     def rows(self, first: int, count: int) -> list[list[Any]]:
-        """Some of the rows to show."""
+        """Return some of the listed rows."""
         last = min(self.total, max(0, first) + max(0, count))
         span = range(max(0, first), last)
         return [self.row(i) for i in (span if self._chosen is None else self._chosen[span].tolist())]
 
     def position(self, key: str) -> int:
-        """Where the first row with a key is shown; -1 where it is not."""
-        found = self.find(key)
-        if found < 0 or self._chosen is None:
-            return found
-        places = np.flatnonzero(self._chosen == found)
+        """Return the position of the first listed row with a key; -1 if there is none."""
+        row = self.find(key)
+        if row < 0 or self._chosen is None:
+            return row
+        places = np.flatnonzero(self._chosen == row)
         return int(places[0]) if len(places) else -1
 
     def find(self, key: str) -> int:
-        """The first row with a key, in their own order; -1 for none."""
+        """Return the first row with a key, in their own order; -1 if there is none."""
         return -1
 
     def row(self, i: int) -> list[Any]:
-        """One row."""
+        """Return one row."""
         raise IndexError(i)
 
     def texts(self) -> list[str]:
-        """What is searched of each row."""
+        """Return the searched text of each row."""
         return []
 
     def sort_keys(self, column: int) -> np.ndarray:
-        """[size] what a column is sorted by."""
+        """Return the sort keys of a column, [size]."""
         return np.zeros(self.size)
 
 
@@ -116,8 +116,8 @@ class NodeRows(Rows):
     def row(self, i: int) -> list[Any]:
         view = self.view
         name, request = view.names[i], view.request_of(i)
-        asked = f"≠ {request}" if view.is_unmet[i] else request
-        return [name, name, view.op_type_of(i), asked, self._looks[view.device[i]]]
+        request_text = f"≠ {request}" if view.is_unmet[i] else request
+        return [name, name, view.op_type_of(i), request_text, self._looks[view.device[i]]]
 
     def texts(self) -> list[str]:
         view = self.view
@@ -145,14 +145,14 @@ _RANKS: list[tuple[Any, np.ndarray]] = []
 
 
 def _name_ranks(names: Sequence[str]) -> np.ndarray:
-    """Ranks of node names; remembered, as all placements of a graph have the same."""
+    """Return the ranks of node names; cached, because all placements of a graph have the same names."""
     if not _RANKS or _RANKS[0][0] is not names:
         _RANKS[:] = [(names, natural_ranks(names))]
     return _RANKS[0][1]
 
 
 class CopyRows(Rows):
-    """Tensors that a step copies between devices, a row each."""
+    """The copies of a step between devices, one row each."""
 
     columns = (
         ("from", 3),
@@ -170,31 +170,31 @@ class CopyRows(Rows):
 
     @cached_property
     def _consumers(self) -> list[list[int]]:
-        """Nodes that take each copy, in the order of the edges."""
-        found: list[list[int]] = [[] for _ in self.copies]
+        """Nodes that read each copy, in edge order."""
+        consumers: list[list[int]] = [[] for _ in self.copies]
         edges = np.flatnonzero(self.view.is_copy)
         numbers = self.view.copy_of_edge[edges].tolist()
         for number, node in zip(numbers, self.view.dst[edges].tolist(), strict=True):
-            found[number].append(node)
-        return found
+            consumers[number].append(node)
+        return consumers
 
     def within(self, lit: Lit) -> np.ndarray | None:
         if lit.edges is None or len(lit.edges) != len(self.view.src):
             return None
-        found = np.zeros(self.size, dtype=bool)
-        found[self.view.copy_of_edge[lit.edges & self.view.is_copy]] = True
-        return found
+        flags = np.zeros(self.size, dtype=bool)
+        flags[self.view.copy_of_edge[lit.edges & self.view.is_copy]] = True
+        return flags
 
     @cached_property
     def _first(self) -> dict[int, int]:
         """Node -> first row that names it."""
-        found: dict[int, int] = {}
+        first_row: dict[int, int] = {}
         for row in reversed(range(self.size)):
             for node in self._consumers[row]:
-                found[node] = row
-        for row in reversed(range(self.size)):  # copies out of a node go before those into it
-            found[self.copies[row].node] = row
-        return found
+                first_row[node] = row
+        for row in reversed(range(self.size)):  # copies from a node take precedence over copies to it
+            first_row[self.copies[row].node] = row
+        return first_row
 
     def find(self, key: str) -> int:
         node = self.view.index.get(key)
@@ -243,7 +243,7 @@ class CopyRows(Rows):
 
 
 class MoveRows(Rows):
-    """Nodes that are elsewhere than before, those with one cause together."""
+    """Nodes whose device differs, grouped by cause."""
 
     columns = (("node", 3), ("before", 1.2), ("after", 1.2), ("cause", 1.6), ("about", 3.4))
 
@@ -282,10 +282,10 @@ class LogRows(Rows):
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        index: dict[str, int] = {}
         for i, line in enumerate(self.lines):
-            found.setdefault(self._name(line), i)
-        return found
+            index.setdefault(self._name(line), i)
+        return index
 
     def _name(self, line: str) -> str:
         name = line.partition(": ")[0]

@@ -1,4 +1,4 @@
-"""The settings and the look of an explorer as a small JSON file, to be opened again or passed on.
+"""The settings and the look of an explorer as a small JSON file that can be opened again or shared.
 
 ::
 
@@ -8,7 +8,7 @@
       "look": {"opened": ["tower_0"], "view": "graph", "colour": "assigned", "light": "", "selected": "", ...}
     }
 
-What is left out stays as it is. Names of another graph are passed over; settings that there are not are an error.
+Missing entries are not changed. Names of another graph are ignored; unknown settings are an error.
 
 >>> parts = read_parts({"gpuplace": "explorer", "settings": {"soft_placement": True}})
 >>> parts.settings, parts.look
@@ -29,53 +29,53 @@ from gpuplace.views.tables.text import shortened
 __all__ = ["LOOK", "Parts", "parsed", "parts_text", "read_parts"]
 
 LOOK = ("opened", "view", "backward", "colour", "light", "selected", "tab")
-"""What of an explorer is its look."""
+"""The traits of an explorer's look."""
 _KIND = "explorer"
 _NAMES = tuple(item.name for item in fields(Settings) if item.compare)
 
 
 class Parts(NamedTuple):
-    """What a file holds."""
+    """The content of a file."""
 
     settings: dict[str, Any]
     look: dict[str, Any]
 
 
 def parts_text(settings: Settings, look: dict[str, Any]) -> str:
-    """The file's text."""
+    """Return the file's text."""
     values = {name: getattr(settings, name) for name in _NAMES}
     parts = {"gpuplace": _KIND, "settings": values, "look": look}
-    return f"{json.dumps(parts, indent=2, ensure_ascii=False, default=str)}\n"  # of a machine, its text
+    return f"{json.dumps(parts, indent=2, ensure_ascii=False, default=str)}\n"  # str of a machine is its description
 
 
 def parsed(text: str) -> Any:
-    """The value of a file's text; ValueError where it is no JSON."""
+    """Return the value of a file's text; raises ValueError if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ValueError(f"Not saved settings, {error}: {shortened(text, 80)!r}") from None
+        raise ValueError(f"This is not a file of saved settings: {shortened(text, 80)!r} ({error})") from None
 
 
 def read_parts(source: Any) -> Parts:
-    """The parts of a saved explorer.
+    """Return the parts of a saved explorer.
 
     Args:
-        source: the path of a file, or the value of its JSON.
+        source: the path of a file, or its JSON value.
 
     Raises:
-        ValueError: it is no saved explorer, or has settings that there are not.
+        ValueError: it is not a saved explorer, or contains unknown settings.
         OSError: there is no such file.
     """
     if isinstance(source, str | os.PathLike):
         source = parsed(Path(source).read_text(encoding="utf-8"))
     if not isinstance(source, dict) or source.get("gpuplace") != _KIND:
         raise ValueError(
-            'Not saved settings: they begin with "gpuplace": "explorer"; `save_settings` writes them'
+            'These are not saved settings, which begin with "gpuplace": "explorer". Use a file of `save_settings`.'
         )
     parts = Parts(*(source.get(name, {}) for name in Parts._fields))
-    for name, part, known in zip(Parts._fields, parts, (_NAMES, LOOK), strict=True):
+    for name, part, allowed in zip(Parts._fields, parts, (_NAMES, LOOK), strict=True):
         if not isinstance(part, dict):
-            raise ValueError(f"{name} has names and values; got {shortened(repr(part), 80)}")
-        if unknown := [key for key in part if key not in known]:
-            raise ValueError(f"There is no {unknown[0]!r} in {name}: choose of {', '.join(known)}")
+            raise ValueError(f"{name} must map names to values; got {shortened(repr(part), 80)}")
+        if unknown := [key for key in part if key not in allowed]:
+            raise ValueError(f"There is no {unknown[0]!r} in {name}: choose from {', '.join(allowed)}")
     return parts

@@ -1,7 +1,7 @@
-"""What a notebook keeps of an explorer: a page that can be clicked without a kernel, over a still picture.
+"""The parts of an explorer that a notebook saves: a page that is interactive without a kernel, over a static picture.
 
-JupyterLab prefers the live widget, also where its kernel is gone. A mime type of our own makes it ask gpuplace's
-extension instead (``gpuplace/jupyter/server/``), which shows the widget while there is one and the page otherwise.
+JupyterLab prefers the live widget, even if its kernel is gone. With a MIME type of our own it uses gpuplace's extension
+instead (``gpuplace/jupyter/server/``), which shows the widget as long as there is one, and otherwise the page.
 """
 
 from __future__ import annotations
@@ -16,21 +16,19 @@ from gpuplace.views.tables.text import summary_text
 
 MIME_TYPE = "application/vnd.gpuplace.explorer+json"
 MOST_NODES = 5_000
-"""Nodes up to which a notebook keeps the page beside the still picture: about 100 kB, and 30 bytes a node."""
-_EXACT_NODES = 300
-"""Nodes up to which each is explained for itself: cells have to show their explorer soon."""
+"""Maximum number of nodes for which a notebook saves the page: about 100 kB plus 40 bytes per node."""
 
 
 def saved_views(
     placement: Any, still: str, settings: Sequence[tuple[str, str]], run_metadata: Any = None
 ) -> dict[str, Any]:
-    """Return the parts of a mime bundle that are shown without a kernel.
+    """Return the parts of a MIME bundle that are shown without a kernel.
 
     Args:
-        placement: what the explorer shows.
+        placement: the shown placement.
         still: HTML without scripts.
-        settings: ``(label, text)`` of what it was placed with.
-        run_metadata: of a step, for colours by time; None without one.
+        settings: ``(label, text)`` of the settings.
+        run_metadata: the metadata of a step, for colours by time; None without one.
     """
     if len(view_of(placement)) > MOST_NODES:
         return {"text/html": still}
@@ -40,7 +38,6 @@ def saved_views(
         settings=settings,
         run_metadata=run_metadata,
         has_bodies=False,
-        exact_nodes=_EXACT_NODES,
     )
-    label = f"Placement that can be clicked: {summary_text(placement)}"
+    label = f"Interactive placement: {summary_text(placement)}"
     return {"text/html": framed_page(page, still, label=label), MIME_TYPE: {"version": 1}}

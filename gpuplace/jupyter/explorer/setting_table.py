@@ -1,11 +1,11 @@
-"""The table of settings: for each its trait, check, control on the page, and words; all else follows from here.
+"""The table of settings: trait, check, control and description of each; everything else follows from it.
 
 A new setting is a field of `Settings`, with its path in a ``ConfigProto`` if it has one, and an entry of `SETTINGS`.
-The explorer's traits, what its page shows and sends, undo, saved settings, comparisons and program text have it then.
+The explorer's traits, its page, undo, saved settings, comparisons and program text then include it.
 
 A control is ``{"name", "kind", "label", "value", "place", ...}``: ``kind`` is ``check``, ``choice``, ``text`` or
-``number``; ``place`` is ``main``, ``gpus``, ``look`` or ``more``; ``key`` goes to it, and ``short`` is its label where
-there is little room.
+``number``; ``place`` is ``main``, ``gpus``, ``look`` or ``more``; ``key`` is its shortcut, and ``short`` its label on
+narrow pages.
 
 >>> from gpuplace.device.machine import Machine
 >>> settings = Settings(Machine.parse("2x Tesla K40c"))
@@ -55,7 +55,7 @@ PRESETS = (
     "8x A100-80",
     "8x H100",
 )
-"""Machines that the explorer offers; any other text of a machine can be typed."""
+"""Machines that the explorer offers; any other machine's description can be typed."""
 COUNTED_TYPES = ("CPU", "GPU")
 """Device types with a control for ``device_count``."""
 _DEFAULT = Settings(Machine())
@@ -64,13 +64,13 @@ Control = dict[str, Any]
 
 
 class Context(NamedTuple):
-    """What controls depend on."""
+    """The inputs of controls."""
 
     settings: Settings
     mapping: Sequence[MappingRow]
-    """What became of each GPU, for the labels."""
+    """How each GPU becomes a device, for the labels."""
     parts: Parts
-    """What of the graph can be chosen."""
+    """The parts of the graph that can be selected."""
 
 
 @dataclass(frozen=True)
@@ -78,40 +78,40 @@ class Setting:
     """One setting of the explorer."""
 
     trait: Any
-    """Its type, default and help, which is the tip of its control too."""
+    """Its type, default and help, which is also the tooltip of its control."""
     label: str = ""
-    """What the page calls it; its name by default."""
+    """Its label on the page; its name by default."""
     check: Callable[[Any], Any] = lambda value: value
-    """What a value becomes in its usual form; raises for what is none."""
+    """Returns a value in its usual form; raises for an invalid value."""
     fields: Callable[[Any, Settings], dict[str, Any]] | None = None
-    """The fields of `Settings` that follow from a value; by default the one of its name."""
+    """Returns the fields of `Settings` that follow from a value; by default the field of its name."""
     read: Callable[[Settings], Any] | None = None
-    """The trait's value; by default the field of its name."""
+    """Returns the trait's value; by default the field of its name."""
     controls: Callable[[Setting, Context], list[Control]] = lambda setting, context: []
-    """Its controls on the page."""
+    """Returns its controls on the page."""
     typed: Callable[[str, Any, Settings], Any] = lambda part, value, settings: value
-    """The trait's value of what a control sends; ``part`` is what its name has after a colon."""
+    """Returns the trait's value from a control's value; ``part`` is the part of the control's name after a colon."""
     covers: tuple[str, ...] = ()
-    """Fields whose errors are shown beside its first control; the one of its name by default."""
+    """Fields whose errors are shown next to its first control; by default the field of its name."""
     words: Callable[[Settings], str] | None = None
-    """It in words, for comparisons; by default its label and value, where that is not the default."""
+    """Returns a description for comparisons; by default label and value, unless it is the default value."""
     is_of_step: bool = False
-    """Whether it says which step is estimated, and changes no placement."""
+    """Whether it only selects the estimated step and does not change the placement."""
     name: str = ""
-    """Of the trait; its key in `SETTINGS`."""
+    """Name of the trait; its key in `SETTINGS`."""
 
     def changed(self, value: Any, settings: Settings) -> Settings:
-        """The settings with another value of this one; raises as `check` does."""
+        """Return the settings with another value of this one; raises as `check` does."""
         value = self.check(value)
         fields = {self.name: value} if self.fields is None else self.fields(value, settings)
         return replace(settings, **fields)
 
     def value(self, settings: Settings) -> Any:
-        """What the trait is for some settings."""
+        """Return the trait's value for some settings."""
         return getattr(settings, self.name) if self.read is None else self.read(settings)
 
     def text(self, settings: Settings) -> str:
-        """It in words; ``""`` for what is not worth a word."""
+        """Return a description; ``""`` for a default value."""
         if self.words is not None:
             return self.words(settings)
         value = getattr(settings, self.name)
@@ -122,16 +122,16 @@ class Setting:
 
 
 def _control(kind: str, *, place: str = "more", **more: Any) -> Callable[[Setting, Context], list[Control]]:
-    """One control of the setting's name and label; functions among ``more`` are called with the `Context`."""
+    """Return a factory for one control with the setting's name and label; functions in ``more`` get the `Context`."""
 
     def controls(setting: Setting, context: Context) -> list[Control]:
-        made = {key: item(context) if callable(item) else item for key, item in more.items()}
-        if kind == "choice" and len(made["options"]) < 2:
+        properties = {key: item(context) if callable(item) else item for key, item in more.items()}
+        if kind == "choice" and len(properties["options"]) < 2:
             return []
-        known = {"name": setting.name, "label": setting.label, "value": setting.value(context.settings)}
+        common = {"name": setting.name, "label": setting.label, "value": setting.value(context.settings)}
         if place == "more":
-            known["is_set"] = known["value"] != getattr(_DEFAULT, setting.name)
-        return [{**known, "kind": kind, "place": place, "tip": setting.trait.help, **made}]
+            common["is_set"] = common["value"] != getattr(_DEFAULT, setting.name)
+        return [{**common, "kind": kind, "place": place, "tip": setting.trait.help, **properties}]
 
     return controls
 
@@ -141,31 +141,31 @@ def _gpu_controls(setting: Setting, context: Context) -> list[Control]:
     if settings.machine.tasks:  # CUDA_VISIBLE_DEVICES is each task's own
         return []
     visible = setting.value(settings)
-    became: dict[int, str] = {}
+    device_of: dict[int, str] = {}
     for row in context.mapping:
         if row.device:
-            became[row.physical_id] = f" → {row.device.removeprefix('/device:')}"
-    moved = any(f" → GPU:{gpu}" != text for gpu, text in became.items()) or len(became) < len(visible)
+            device_of[row.physical_id] = f" → {row.device.removeprefix('/device:')}"
+    moved = any(f" → GPU:{gpu}" != text for gpu, text in device_of.items()) or len(device_of) < len(visible)
     return [
         {
             "name": f"gpu:{gpu.index}",
             "kind": "check",
-            "label": f"GPU {gpu.index} · {gpu.name}{became.get(gpu.index, '') if moved else ''}",
+            "label": f"GPU {gpu.index} · {gpu.name}{device_of.get(gpu.index, '') if moved else ''}",
             "value": gpu.index in visible,
             "place": "gpus",
             "key": str(gpu.index) if gpu.index < 10 else "",
-            "short": f"{gpu.index}{became.get(gpu.index, '') if moved else ''}",
-            "tip": f"{gpu.name} at {gpu.pci_bus_id}: whether CUDA_VISIBLE_DEVICES shows it",
+            "short": f"{gpu.index}{device_of.get(gpu.index, '') if moved else ''}",
+            "tip": f"{gpu.name} at {gpu.pci_bus_id}: visible in CUDA_VISIBLE_DEVICES",
         }
         for gpu in settings.machine.gpus
     ]
 
 
 def _count_controls(setting: Setting, context: Context) -> list[Control]:
-    made = []
+    controls = []
     for kind in COUNTED_TYPES:
         number = context.settings.device_count.get(kind)
-        made.append(
+        controls.append(
             {
                 "name": f"device_count:{kind}",
                 "kind": "number",
@@ -178,10 +178,10 @@ def _count_controls(setting: Setting, context: Context) -> list[Control]:
                 "tip": f"device_count={{'{kind}': n}}: {'at most' if kind == 'GPU' else 'exactly'} n devices",
             }
         )
-    return made
+    return controls
 
 
-def _unsaid(settings: Settings) -> str:
+def _default_text(settings: Settings) -> str:
     return ""
 
 
@@ -217,14 +217,14 @@ _TABLE = {
         controls=_control(
             "choice", place="main", options=lambda context: list(context.parts.tag_sets), key="H"
         ),
-        words=_unsaid,
+        words=_default_text,
     ),
     "signature": Setting(
         Unicode("", help="The signature that is placed; empty for the whole graph."),
-        words=_unsaid,
+        words=_default_text,
     ),
     "function": Setting(
-        Unicode("", help="The function whose body is placed alone; empty for none."),
+        Unicode("", help="The function whose body is placed by itself; empty for none."),
         "Graph",
         covers=("signature", "functions"),
         controls=_control(
@@ -234,12 +234,14 @@ _TABLE = {
             value=lambda context: context.parts.label(context.settings),
             options=lambda context: context.parts.labels(context.settings),
             key="h",
-            tip="What is placed: the whole graph, what a signature needs, or the body of a function alone",
+            tip="The placed part: the whole graph, the nodes of a signature, or the body of a function",
         ),
-        words=_unsaid,
+        words=_default_text,
     ),
     "machine": Setting(
-        Unicode(help="A machine of the list, or any, such as 4x Tesla K20m or 2 CPU, 1x V100 + 2x K40c"),
+        Unicode(
+            help="A machine from the list or any other, such as 4x Tesla K20m or 2 CPU, 1x V100 + 2x K40c"
+        ),
         "Machine",
         check=as_machine,
         # Another machine shows all its GPUs.
@@ -252,13 +254,16 @@ _TABLE = {
         words=lambda settings: str(settings.machine),
     ),
     "soft_placement": Setting(
-        Bool(False, help="allow_soft_placement: an op that cannot run where it asks to runs elsewhere"),
+        Bool(
+            False,
+            help="allow_soft_placement: an op that cannot run on its requested device runs on another one",
+        ),
         "Soft placement",
         controls=_control("check", place="main", key="s"),
         words=lambda settings: "soft placement" if settings.soft_placement else "",
     ),
     "release": Setting(
-        Unicode(help="The TensorFlow release that decides and speaks"),
+        Unicode(help="The TensorFlow release whose rules and messages are used"),
         "Release",
         check=releases.resolve,
         controls=_control("choice", place="main", options=list(releases.RELEASES), key="r"),
@@ -268,7 +273,7 @@ _TABLE = {
         Unicode(
             None,
             allow_none=True,
-            help="Ids in CUDA's order, or UUIDs, separated by commas: 2,0 or GPU-6f2a; None where it is not set",
+            help="Ids in CUDA's order, or UUIDs, separated by commas: 2,0 or GPU-6f2a; None if it is not set",
         ),
         "CUDA_VISIBLE_DEVICES",
         controls=_control(
@@ -289,14 +294,14 @@ _TABLE = {
         controls=_control("choice", options=list(ORDERS)),
     ),
     "visible_devices": Setting(
-        Tuple(help="Numbers of the machine's GPUs that CUDA_VISIBLE_DEVICES shows, sorted"),
+        Tuple(help="Sorted numbers of the machine's GPUs that are visible in CUDA_VISIBLE_DEVICES"),
         fields=lambda value, settings: {
             "cuda_visible_devices": settings.text_for_visible(checked_visible(value, settings))
         },
         read=_visible,
         controls=_gpu_controls,
         typed=_with_gpu,
-        words=_unsaid,
+        words=_default_text,
     ),
     "visible_device_list": Setting(
         Unicode(
@@ -315,7 +320,7 @@ _TABLE = {
         ),
     ),
     "per_process_gpu_memory_fraction": Setting(
-        Float(0.0, help="Part of each GPU's memory that the process may use, for example 0.4"),
+        Float(0.0, help="Fraction of each GPU's memory that the process may use, for example 0.4"),
         check=checked_fraction,
         controls=_control(
             "number",
@@ -326,26 +331,28 @@ _TABLE = {
         typed=lambda part, value, settings: checked_fraction(value),
     ),
     "allow_growth": Setting(
-        Bool(False, help="Take GPU memory as it is needed, not all at once"),
+        Bool(False, help="Reserve GPU memory on demand instead of all at once"),
         controls=_control("check"),
     ),
     "clear_devices": Setting(
-        Bool(False, help="Ignore the devices that the nodes ask for"),
+        Bool(False, help="Ignore the devices that the nodes request"),
         controls=_control("check"),
         words=lambda settings: "devices cleared" if settings.clear_devices else "",
     ),
     "fetches": Setting(
-        AnyValue((), help="What the step fetches whose cost is predicted; () for training."),
+        AnyValue((), help="The fetches of the predicted step; () for the default step."),
         check=checked_fetches,
         is_of_step=True,
     ),
     "feeds": Setting(
-        AnyValue({}, help="What is fed to it: names and shapes, {'images': (64, 224, 224, 3)}."),
+        AnyValue(
+            {}, help="The feeds of the predicted step, names and shapes: {'images': (64, 224, 224, 3)}."
+        ),
         check=checked_feeds,
         is_of_step=True,
     ),
     "requests": Setting(
-        AnyValue({}, help="What nodes ask for in place of what the program says: {'MatMul': '/gpu:1'}."),
+        AnyValue({}, help="Device requests that override those of the program: {'MatMul': '/gpu:1'}."),
         check=checked_requests,
         words=lambda settings: counted(len(settings.requests), "request") if settings.requests else "",
     ),
@@ -353,19 +360,19 @@ _TABLE = {
 SETTINGS = {
     name: replace(setting, name=name, label=setting.label or name) for name, setting in _TABLE.items()
 }
-"""Name -> setting, in the order of their controls; the machine comes before what depends on its GPUs."""
+"""Name -> setting, in the order of their controls; the machine comes before settings that depend on its GPUs."""
 _OF_CONTROLS = {"gpu": "visible_devices"}
-"""First part of a control's name -> setting, where that has another name."""
+"""First part of a control's name -> setting, if the setting has another name."""
 
 
-def is_same_placement(one: Settings, other: Settings) -> bool:
-    """Whether two settings differ at most in the step that is estimated."""
-    of_step = {name: getattr(one, name) for name, setting in SETTINGS.items() if setting.is_of_step}
-    return replace(other, **of_step) == one
+def is_same_placement(first: Settings, second: Settings) -> bool:
+    """Return whether two settings differ at most in the estimated step."""
+    of_step = {name: getattr(first, name) for name, setting in SETTINGS.items() if setting.is_of_step}
+    return replace(second, **of_step) == first
 
 
 def words_of(settings: Settings) -> list[str]:
-    """What is set, in words."""
+    """Return descriptions of all settings that differ from their defaults."""
     return [text for setting in SETTINGS.values() if (text := setting.text(settings))]
 
 
@@ -375,31 +382,31 @@ def controls_of(
     refused: Mapping[str, tuple[Any, BaseException]],
     blamed: Mapping[str, BaseException],
 ) -> list[Control]:
-    """The controls for some settings.
+    """Return the controls for some settings.
 
     Args:
-        context: what they show.
-        refused: name of a control -> what was typed there, which is shown, and what is wrong with it.
-        blamed: field of `Settings` -> what is wrong with it.
+        context: the values that they show.
+        refused: name of a control -> the rejected value, which is shown, and its error.
+        blamed: field of `Settings` -> its error.
     """
-    made = []
+    all_controls = []
     for setting in SETTINGS.values():
         controls = setting.controls(setting, context)
         wrong = [blamed[name] for name in setting.covers or (setting.name,) if name in blamed]
         if controls and wrong:
             controls[0]["error"] = error_card(wrong[0])
-        made += controls
-    for control in made:
+        all_controls += controls
+    for control in all_controls:
         if control["name"] in refused:
             typed, error = refused[control["name"]]
             control["error"] = error_card(error)
-            if control["name"] != "part":  # a list has no place for what is not in it
+            if control["name"] != "part":  # a selection list cannot show a value that it does not contain
                 control["value"] = typed
-    return made
+    return all_controls
 
 
 def colour_control(colours: Sequence[str], colour: str) -> Control:
-    """The control of what colours mean, which is no setting: nothing is placed anew."""
+    """Return the control of the colouring, which is not a setting: it does not change the placement."""
     return {
         "name": "colour",
         "kind": "choice",
@@ -412,7 +419,7 @@ def colour_control(colours: Sequence[str], colour: str) -> Control:
 
 
 def setting_of(control: str, value: Any, settings: Settings) -> tuple[str, Any]:
-    """The trait that a control stands for, and its new value.
+    """Return the trait that a control represents, and its new value.
 
     Raises:
         ValueError: there is no such control.

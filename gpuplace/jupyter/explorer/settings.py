@@ -1,4 +1,4 @@
-"""What can be changed about a placement: one record, with the machine's devices and the program text that it means.
+"""The settings of a placement as one record, with the devices and the ``ConfigProto`` that follow from it.
 
 >>> settings = Settings(Machine.parse("4x Tesla K20m"), cuda_visible_devices="2,0", allow_growth=True)
 >>> settings.environ
@@ -32,20 +32,20 @@ from gpuplace.typing import VisibleDevices
 from gpuplace.views.tables.text import counted
 
 ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
-"""How CUDA can number GPUs."""
+"""CUDA's ways to number GPUs."""
 
 
 def _in_config(path: str, default: Any) -> Any:
-    """A field that is a part of the ``ConfigProto``, named by its path there."""
-    given = {"default_factory": default} if callable(default) else {"default": default}
-    return field(**given, metadata={"config": path})
+    """Return a field that is part of the ``ConfigProto``, with its path there."""
+    default_argument = {"default_factory": default} if callable(default) else {"default": default}
+    return field(**default_argument, metadata={"config": path})
 
 
 @dataclass(frozen=True)
 class Settings:
     """A machine, the environment, a ``ConfigProto`` and a release.
 
-    `gpuplace.jupyter.explorer.setting_table` says how each is checked and shown.
+    `gpuplace.jupyter.explorer.setting_table` defines how each is checked and shown.
     """
 
     machine: Machine
@@ -60,53 +60,53 @@ class Settings:
     allow_growth: bool = _in_config("gpu_options.allow_growth", False)
     per_process_gpu_memory_fraction: float = _in_config("gpu_options.per_process_gpu_memory_fraction", 0.0)
     tags: str | None = None
-    """Tags of the SavedModel's graph, with commas between them; None for what is no SavedModel."""
+    """Comma-separated tags of the SavedModel's graph; None for other sources."""
     signature: str = ""
-    """Key of the signature that is placed, with the functions it calls; `""` for the whole graph."""
+    """Key of the placed signature, including the functions it calls; `""` for the whole graph."""
     functions: tuple[str, ...] = ()
-    """Functions that were opened one from another, of which the last is placed alone; none for the graph itself."""
+    """Functions opened one from another, the last of which is placed by itself; empty for the graph itself."""
     calls: tuple[str, ...] = ()
-    """For each of them, the node from which it was opened, `""` for none: where its arguments are follows from it."""
+    """For each function, the node from which it was opened, which determines its arguments' devices; `""` for none."""
     clear_devices: bool = False
-    """Whether the nodes lose the devices that they ask for."""
+    """Whether to ignore the nodes' requests."""
     fetches: tuple[str, ...] = ()
-    """What the step fetches whose cost is predicted; none for what a training step would fetch."""
+    """Fetches of the predicted step; empty for the default step."""
     feeds: Mapping[str, str] = field(default_factory=dict)
-    """What is fed to it: name of a tensor to the shape, such as ``64,224,224,3``."""
+    """Feeds of the predicted step: tensor name -> shape, such as ``64,224,224,3``."""
     requests: Mapping[str, str] = field(default_factory=dict)
-    """What nodes ask for in place of what the program says: node to device, ``""`` for nothing."""
+    """Requests that override those of the program: node -> device, ``""`` for no request."""
     base: Any = field(default=None, compare=False, repr=False)
-    """The ``ConfigProto`` that everything else is taken from."""
+    """The ``ConfigProto`` that all other options are taken from."""
 
     @classmethod
     def begin(cls, machine: Machine, release: str, config: Any, environ: Mapping[str, str]) -> Settings:
-        """The settings that a ``ConfigProto`` and an environment make."""
-        known = GPUSettings.from_config(config)
+        """Return the settings that follow from a ``ConfigProto`` and an environment."""
+        gpu_settings = GPUSettings.from_config(config)
         order = environ.get(DEVICE_ORDER, "").strip()
-        asked: dict[str, Any] = {"soft_placement": bool(getattr(config, "allow_soft_placement", False))}
-        asked |= {name: getattr(known, part) for name, part in _GPU_PARTS.items()}
+        values: dict[str, Any] = {"soft_placement": bool(getattr(config, "allow_soft_placement", False))}
+        values |= {name: getattr(gpu_settings, part) for name, part in _GPU_PARTS.items()}
         return cls(
             machine,
             release,
             cuda_visible_devices=environ.get(VISIBLE_DEVICES),
             cuda_device_order=order if order in ORDERS else ORDERS[0],
             base=config,
-            **asked,
+            **values,
         )
 
     @property
     def function(self) -> str:
-        """The function whose body is placed alone, `""` for none."""
+        """The function whose body is placed by itself; `""` for none."""
         return self.functions[-1] if self.functions else ""
 
     @property
     def call(self) -> str:
-        """The node from which the function was opened, `""` for none."""
+        """The node from which the function was opened; `""` for none."""
         return self.calls[-1] if self.calls else ""
 
     @property
     def part(self) -> tuple[str | None, str, str, bool]:
-        """What of the model is placed: tags, signature, function, and whether devices are cleared."""
+        """The placed part of the model: tags, signature, function, and whether devices are cleared."""
         return self.tags, "" if self.functions else self.signature, self.function, self.clear_devices
 
     def outside(self) -> Settings:
@@ -116,34 +116,34 @@ class Settings:
     @property
     def environ(self) -> dict[str, str]:
         """The environment variables that are set."""
-        found = {}
+        variables = {}
         if self.cuda_device_order != ORDERS[0]:
-            found[DEVICE_ORDER] = self.cuda_device_order
+            variables[DEVICE_ORDER] = self.cuda_device_order
         if self.cuda_visible_devices is not None:
-            found[VISIBLE_DEVICES] = self.cuda_visible_devices
-        return found
+            variables[VISIBLE_DEVICES] = self.cuda_visible_devices
+        return variables
 
     @property
     def config(self) -> Any:
-        """The ``ConfigProto``: a new one, with everything else as in the one to begin with."""
+        """A new ``ConfigProto`` with these settings; all other options are those of `base`."""
         from gpuplace.graphdef.messages import ConfigProto
 
-        made = ConfigProto()
+        config = ConfigProto()
         if isinstance(self.base, ConfigProto):
-            made.CopyFrom(self.base)
+            config.CopyFrom(self.base)
         for name, path in CONFIG_PATHS.items():
             value, parts = getattr(self, name), path.split(".")
-            holder = made if len(parts) == 1 else getattr(made, parts[0])
+            holder = config if len(parts) == 1 else getattr(config, parts[0])
             if isinstance(value, Mapping):
                 getattr(holder, parts[-1]).clear()
                 getattr(holder, parts[-1]).update(value)
             else:
                 setattr(holder, parts[-1], value)
-        return made
+        return config
 
     @property
     def gpu_settings(self) -> GPUSettings:
-        """The part that makes devices."""
+        """The settings that determine the devices."""
         chosen = {part: getattr(self, name) for name, part in _GPU_PARTS.items()}
         return replace(GPUSettings.from_config(self.base), **chosen)
 
@@ -151,17 +151,17 @@ class Settings:
         """The devices of a session.
 
         Raises:
-            OpError: the settings are wrong; TensorFlow's sentence.
+            OpError: the settings are wrong; the message is TensorFlow's.
         """
         return self.machine.device_set(self.gpu_settings, environ=self.environ, release=self.release)
 
     def mapping(self) -> tuple[MappingRow, ...]:
-        """The chain from GPUs to devices; OpError if the settings are wrong."""
+        """The chain from GPUs to devices; raises OpError if the settings are wrong."""
         return self.machine.mapping(self.gpu_settings, environ=self.environ, release=self.release)
 
     @property
     def visibility(self) -> Visibility:
-        """What CUDA shows; OpError for a value that names a part of a GPU."""
+        """The GPUs that CUDA shows; raises OpError for a value that names a part of a GPU."""
         return self.machine.visibility(self.environ)
 
     @property
@@ -169,21 +169,21 @@ class Settings:
         """The machine's GPUs that CUDA shows, in the machine's order."""
         return tuple(sorted(gpu.index for gpu in self.visibility.visible))
 
-    def text_for_visible_devices(self, wanted: VisibleDevices) -> str | None:
-        """CUDA_VISIBLE_DEVICES for what is given as ``visible_devices=``; None for all GPUs in their own order.
+    def text_for_visible_devices(self, devices: VisibleDevices) -> str | None:
+        """Return CUDA_VISIBLE_DEVICES for a value of ``visible_devices=``; None for all GPUs in their own order.
 
         Raises:
-            TypeError, ValueError: as of ``visible_devices_text``.
+            TypeError, ValueError: as for ``visible_devices_text``.
         """
-        text = visible_devices_text(wanted, self.machine.gpus, self.cuda_device_order)
+        text = visible_devices_text(devices, self.machine.gpus, self.cuda_device_order)
         return None if text == ",".join(map(str, range(len(self.machine.gpus)))) else text
 
-    def text_for_visible(self, wanted: Iterable[int]) -> str | None:
-        """CUDA_VISIBLE_DEVICES that shows exactly these GPUs; None if that is all.
+    def text_for_visible(self, gpus: Iterable[int]) -> str | None:
+        """Return the CUDA_VISIBLE_DEVICES that shows exactly these GPUs; None for all GPUs.
 
-        GPUs that were visible already keep their order.
+        GPUs that are already visible keep their order.
         """
-        chosen = set(wanted)
+        chosen = set(gpus)
         ordered = [gpu.index for gpu in cuda_order(self.machine.gpus, self.cuda_device_order)]
         before = [gpu.index for gpu in self.visibility.visible if gpu.index in chosen]
         is_plain = before == [gpu for gpu in ordered if gpu in before]
@@ -206,23 +206,23 @@ _GPU_PARTS = {
 
 
 def checked_order(value: Any) -> str:
-    """One of `ORDERS`; ValueError otherwise."""
+    """Return one of `ORDERS`; raises ValueError otherwise."""
     if value not in ORDERS:
-        raise ValueError(f"CUDA_DEVICE_ORDER is {' or '.join(ORDERS)}, not {value!r}")
+        raise ValueError(f"CUDA_DEVICE_ORDER must be {' or '.join(ORDERS)}, not {value!r}")
     return str(value)
 
 
 def checked_visible(value: Any, settings: Settings) -> tuple[int, ...]:
-    """Numbers of the machine's GPUs, sorted; ValueError for one that it does not have."""
+    """Return sorted numbers of the machine's GPUs; raises ValueError for an unknown one."""
     gpus = tuple(sorted({int(gpu) for gpu in value}))
     count = len(settings.machine.gpus)
     if any(not 0 <= gpu < count for gpu in gpus):
-        raise ValueError(f"The machine has {counted(count, 'GPU')}, counted from 0; got {list(gpus)}")
+        raise ValueError(f"The machine has {counted(count, 'GPU')}, numbered from 0; got {list(gpus)}")
     return gpus
 
 
 def checked_fraction(value: Any) -> float:
-    """A memory fraction: a number that is not negative; ValueError otherwise.
+    """Return a memory fraction, a number that is not negative; raises ValueError otherwise.
 
     >>> checked_fraction("0.4"), checked_fraction("")
     (0.4, 0.0)
@@ -233,13 +233,13 @@ def checked_fraction(value: Any) -> float:
         number = math.nan
     if not 0.0 <= number < math.inf:
         raise ValueError(
-            f"per_process_gpu_memory_fraction is a part of each GPU's memory, for example 0.4; got {value!r}"
+            f"per_process_gpu_memory_fraction must be a fraction of each GPU's memory, for example 0.4; got {value!r}"
         )
     return number
 
 
 def checked_fetches(value: Any) -> tuple[str, ...]:
-    """Names of what is fetched, of a list or a text with commas.
+    """Return the names of fetches, from a list or a comma-separated text.
 
     >>> checked_fetches("loss, train_op"), checked_fetches(None)
     (('loss', 'train_op'), ())
@@ -249,7 +249,7 @@ def checked_fetches(value: Any) -> tuple[str, ...]:
 
 
 def checked_feeds(value: Any) -> dict[str, str]:
-    """Shapes of what is fed, of names and shapes or a text; ValueError where it is neither.
+    """Return the shapes of feeds, from names and shapes or a text; raises ValueError otherwise.
 
     >>> checked_feeds("images=64,224,224,3; labels=64"), checked_feeds({"images:0": (64, None)})
     ({'images': '64,224,224,3', 'labels': '64'}, {'images:0': '64,?'})
@@ -274,30 +274,32 @@ def checked_feeds(value: Any) -> dict[str, str]:
         sizes = [str("?" if size is None else size).strip() for size in sizes]
         sizes = ["?" if size in ("None", "-1") else size for size in sizes if size]
         if any(not (size == "?" or size.isdecimal()) for size in sizes):
-            raise ValueError(f"The shape of {name} is whole numbers, for example 64,224,224,3; got {shape!r}")
+            raise ValueError(f"The shape of {name} must be integers, for example 64,224,224,3; got {shape!r}")
         feeds[str(name)] = ",".join(sizes)
     return feeds
 
 
 def checked_requests(value: Any) -> dict[str, str]:
-    """What nodes are to ask for: names and devices; ValueError otherwise.
+    """Return device requests, names and devices; raises ValueError otherwise.
 
     >>> checked_requests({"left": "/gpu:1"}), checked_requests(None)
     ({'left': '/gpu:1'}, {})
     >>> checked_requests({"left": "gpu one"})
     Traceback (most recent call last):
     ...
-    ValueError: 'left' is to ask for a device, for example '/gpu:1'; got 'gpu one'
+    ValueError: The request of 'left' must be a device, for example '/gpu:1'; got 'gpu one'
     """
     requests = {str(name): str(device) for name, device in dict(value or {}).items()}
     for name, device in requests.items():
         if device and parse_name(device) is None:
-            raise ValueError(f"{name!r} is to ask for a device, for example '/gpu:1'; got {device!r}")
+            raise ValueError(
+                f"The request of {name!r} must be a device, for example '/gpu:1'; got {device!r}"
+            )
     return requests
 
 
 def checked_count(value: Any) -> dict[str, int]:
-    """``device_count`` with whole numbers; ValueError otherwise.
+    """Return ``device_count`` with integers; raises ValueError otherwise.
 
     >>> checked_count({"GPU": "1", "CPU": ""})
     {'GPU': 1}
@@ -308,6 +310,6 @@ def checked_count(value: Any) -> dict[str, int]:
             continue
         text = str(number).strip()
         if not text.lstrip("+-").isascii() or not text.lstrip("+-").isdigit() or abs(int(text)) >= 1 << 31:
-            raise ValueError(f"device_count {kind} is a whole number, for example 1; got {number!r}")
+            raise ValueError(f"device_count {kind} must be an integer, for example 1; got {number!r}")
         counts[str(kind)] = int(text)
     return dict(sorted(counts.items()))

@@ -1,7 +1,7 @@
-"""The settings of the explorer as traits: set from Python or by the page, undone and made again.
+"""The settings of the explorer as traits: set from Python or by the page, with undo and redo.
 
-A setting is checked when it is set, and raises for what is none; what a control of the page asks for is refused beside
-the control instead. Which there are, `SETTINGS` says.
+Setting an invalid value from Python raises an error; an invalid value from the page is shown next to its control. The
+settings are defined in `SETTINGS`.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ class Switches(_TRAITS):  # type: ignore[misc]
     _what_if: WhatIf
     _settling: bool
     _checked: tuple[Any, ...] = ()
-    """Of a change between its check and its announcement: trait, settings before it, settings after it."""
+    """A change between its check and its announcement: trait, settings before, settings after."""
     _refused: dict[str, tuple[Any, BaseException]]
 
     _show_placement: Callable[[], None]
     _show_fields: Callable[[], None]
 
     def undo(self) -> bool:
-        """Takes the last change of a setting back; says whether there was one."""
+        """Undo the last change of a setting; return whether there was one."""
         return self._step(self._what_if.undo)
 
     def redo(self) -> bool:
-        """Makes the change again that was taken back last; says whether there was one."""
+        """Redo the last undone change; return whether there was one."""
         return self._step(self._what_if.redo)
 
     @traitlets.validate(*SETTINGS)
     def _check_setting(self, proposal: Any) -> Any:
-        """What a setting becomes in its usual form; raises for what is none."""
+        """Return a setting's value in its usual form; raises for an invalid value."""
         if self._settling:
             return proposal.value
         name, before = proposal.trait.name, self._what_if.settings
@@ -55,12 +55,12 @@ class Switches(_TRAITS):  # type: ignore[misc]
         if self._settling:
             return
         name, before, after = self._checked
-        if (name, before) != (change.name, self._what_if.settings):  # several changes announced together
+        if (name, before) != (change.name, self._what_if.settings):  # several changes are announced together
             after = self._what_if.changed(**{change.name: change.new})
         self._step(lambda: self._what_if.go_to(after))
 
     def _step(self, change: Callable[[], bool | None]) -> bool:
-        """Changes the state and shows what came of it, unless the change says that there is nothing to do."""
+        """Change the state and show the result, unless the change reports that there is nothing to do."""
         with self._what_if.lock:
             if change() is False:
                 return False
@@ -74,17 +74,17 @@ class Switches(_TRAITS):  # type: ignore[misc]
         return True
 
     def _set(self, control: str, value: Any) -> None:
-        """Sets what a control stands for; what is refused is said beside it."""
+        """Set the trait that a control represents; an invalid value is shown next to the control."""
         try:
-            name, wanted = setting_of(control, value, self._what_if.settings)
+            name, trait_value = setting_of(control, value, self._what_if.settings)
             self._refused = {}
-            setattr(self, name, wanted)
+            setattr(self, name, trait_value)
         except (OpError, ValueError, TypeError, traitlets.TraitError) as error:
             self._refused = {control: (value, error)}
         self._show_fields()
 
     def _show_settings(self) -> None:
-        """Sets the traits to what the settings are."""
+        """Set the traits from the settings."""
         for name, setting in SETTINGS.items():
             value = setting.value(self._what_if.settings)
             if getattr(self, name) != value:

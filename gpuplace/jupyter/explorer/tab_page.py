@@ -1,6 +1,6 @@
-"""A tab of the explorer: what is declared of it, and the page that is made of that.
+"""A tab of the explorer: its declaration, and the page built from it.
 
-Tabs share a place below the picture, and a tab is filled when it comes to the front.
+Tabs share the space below the picture, and a tab is filled when it comes to the front.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class TableOf(NamedTuple):
     columns: tuple[tuple[str, float], ...]
     """``(title, share of the width)``."""
     caption: str
-    """What it holds."""
+    """A description of its rows."""
     rows: Callable[[Any], Rows]
-    """Its rows, of the explorer's views; called where something is placed, when they are looked at."""
+    """Returns its rows from the explorer's views; called if there is a placement, when the table is visible."""
     empty: Callable[[Any], str] = lambda views: ""
-    """What to say where there are no rows."""
+    """Returns the text to show if there are no rows."""
     plain: bool = False
-    """Lines of text instead of a table."""
+    """Whether it shows lines of text instead of a table."""
 
 
 @dataclass(frozen=True)
@@ -39,33 +39,33 @@ class Tab:
 
     title: str
     help: str
-    """What it shows."""
+    """A description of its content."""
     blocks: Callable[[Any], list[Block]] | None = None
-    """Text and buttons, of the explorer's views; see `gpuplace.views.tables.blocks`."""
+    """Returns text and buttons from the explorer's views; see `gpuplace.views.tables.blocks`."""
     table: TableOf | None = None
     widget: Callable[[Any], Any] | None = None
-    """The views' widget that is shown."""
+    """Returns the view's widget to show."""
     shown: Callable[[Any], None] = lambda views: None
-    """What else is to be done when it is in front."""
+    """Called when it comes to the front."""
     act: Callable[[Any, str], None] | None = None
-    """Does what a button says, given the explorer and the action without the tab's key and a colon."""
+    """Executes a button, given the explorer and the action without the tab's key and colon."""
     typed: Callable[[Any, str, str], None] | None = None
-    """Sets what is typed, given the explorer, the field's name without the tab's key and a colon, and the text."""
+    """Sets a typed value, given the explorer, the field's name without the tab's key and colon, and the text."""
 
     @property
     def key(self) -> str:
-        """What the names of its actions and fields begin with, before a colon."""
+        """The prefix, before a colon, of the names of its actions and fields."""
         return self.title.lower()
 
 
 class TabPage:
-    """A tab's widgets, which are made when it first comes to the front: a notebook has less to set up at once.
+    """A tab's widgets, created when it first comes to the front so that a notebook starts faster.
 
     Args:
-        tab: what is declared of it.
-        views: the explorer's views, of which it is filled.
-        on_message: called with what its panel says.
-        on_select: called with the name of an op that was chosen in its table.
+        tab: the tab's declaration.
+        views: the explorer's views, which provide its content.
+        on_message: called with messages from its panel.
+        on_select: called with the name of an op that the user selects in its table.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class TabPage:
 
     @cached_property
     def panel(self) -> PanelView | None:
-        """Text and buttons."""
+        """The panel with text and buttons."""
         if self.tab.blocks is None:
             return None
         panel = PanelView()
@@ -90,37 +90,37 @@ class TabPage:
 
     @cached_property
     def table(self) -> TableModel | None:
-        """The table, with rows that are made when it is in front."""
-        known = self.tab.table
-        if known is None:
+        """The table, whose rows are built when it is in front."""
+        declaration = self.tab.table
+        if declaration is None:
             return None
-        table = TableModel(known.columns, known.caption, self._on_select, plain=known.plain)
-        self._fill(table, known)
+        table = TableModel(declaration.columns, declaration.caption, self._on_select, plain=declaration.plain)
+        self._fill(table, declaration)
         table.limit(self._views.limit)
         table.select(self._views.selected)
         return table
 
     @property
-    def made_table(self) -> TableModel | None:
-        """The table, if it was made already."""
+    def existing_table(self) -> TableModel | None:
+        """The table, if it was already created."""
         return self.__dict__.get("table")
 
     def fill(self) -> None:
-        """Gives the table new rows."""
-        if self.made_table is not None and self.tab.table is not None:
-            self._fill(self.made_table, self.tab.table)
+        """Give the table new rows."""
+        if self.existing_table is not None and self.tab.table is not None:
+            self._fill(self.existing_table, self.tab.table)
 
-    def _fill(self, table: TableModel, known: TableOf) -> None:
+    def _fill(self, table: TableModel, declaration: TableOf) -> None:
         if self._views.what_if.placement is None:
-            table.fill(lambda: Rows(0), "Nothing could be placed.")
+            table.fill(lambda: Rows(0), "No node can be placed.")
         else:
-            table.fill(lambda: known.rows(self._views), known.empty(self._views))
+            table.fill(lambda: declaration.rows(self._views), declaration.empty(self._views))
 
     def show(self, is_front: bool) -> None:
-        """Brings the tab up to date, if it is in front."""
+        """Update the tab, if it is in front."""
         if not is_front:
-            if self.made_table is not None:
-                self.made_table.front(False)
+            if self.existing_table is not None:
+                self.existing_table.front(False)
             return
         panel, table = self.panel, self.table
         if not self.widget.children:

@@ -1,4 +1,4 @@
-"""One of the explorer's tables: rows, how they are arranged, and the page that shows some of them."""
+"""One of the explorer's tables: its rows, their order, and the page that shows some of them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from gpuplace.jupyter.explorer.views import TableView
 from gpuplace.views.picture.lighting import Lit
 
 _WINDOW = 200
-"""Rows that are sent before the page asks for others: what it asks for at a time."""
+"""Number of rows that are sent at first, and that the page requests at a time."""
 _MOST = 1000
-"""Rows that one message asks for at most."""
+"""Maximum number of rows per request."""
 
 
 class TableModel:
-    """Rows and the page that shows them; rows are made when the table is in front.
+    """Rows and the page that shows them; rows are built when the table is in front.
 
     Args:
         columns: ``(title, share of the width)``.
-        caption: what the table holds.
-        on_select: called with the key of a row that the user chose.
-        plain: lines of text instead of a table.
+        caption: a description of the rows.
+        on_select: called with the key of a row that the user selects.
+        plain: whether to show lines of text instead of a table.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class TableModel:
         self.view.on_msg(self._heard)
 
     def fill(self, make: Callable[[], Rows], empty: str = "", note: str = "") -> None:
-        """Sets what the rows are made by: now if the table is in front, else when it gets there."""
+        """Set the function that builds the rows; it is called when the table is in front."""
         self._make = make
         self.view.empty, self.view.note = empty, note
         if self._is_front:
             self._refill()
 
     def front(self, is_front: bool) -> None:
-        """Says whether the table can be seen."""
+        """Record whether the table is visible."""
         self._is_front = is_front
         if is_front and self._make is not None:
             self._refill()
@@ -58,7 +58,7 @@ class TableModel:
             self._mark()
 
     def select(self, key: str) -> None:
-        """Marks the row with a key."""
+        """Mark the row with a key."""
         self._selected = key
         if self._is_front:
             with self.view.hold_sync():
@@ -69,7 +69,7 @@ class TableModel:
         self.view.selected_row = self.rows.position(self._selected) if self._selected else -1
 
     def arrange(self, pattern: str | None = None, **order: Any) -> None:
-        """Filters and sorts: ``pattern``, ``column`` and ``descending``; what is not given stays."""
+        """Filter and sort by ``pattern``, ``column`` and ``descending``; missing values stay as they are."""
         if pattern is not None:
             self.view.pattern = pattern
         if order:
@@ -78,7 +78,7 @@ class TableModel:
         self._show()
 
     def limit(self, lit: Lit | None) -> None:
-        """Lists only the rows of what is lit; all for None."""
+        """List only highlighted rows; all rows for None."""
         if lit is self._lit:
             return
         self._lit = lit

@@ -1,7 +1,7 @@
-"""The table of tabs: all that the explorer has of each is declared here.
+"""The table of tabs, which declares each tab of the explorer completely.
 
 A new tab is an entry of `TABS`. The page, the keys that step through tabs, `explorer.tab`, saved looks and their help
-have it then.
+then include it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gpuplace.views.timelines.reader import step_timeline
 
 def _no_copies(views: Views) -> str:
     knows_edges = view_of(views.what_if.placement).knows_edges
-    return "Nothing is copied between devices." if knows_edges else "A log does not list copies."
+    return "Nothing is copied between devices." if knows_edges else "A log contains no copies."
 
 
 def _move_rows(views: Views) -> Rows:
@@ -52,17 +52,17 @@ def _move_rows(views: Views) -> Rows:
 
 
 def _step_fields(settings: Settings, refused: Mapping[str, tuple[Any, BaseException]]) -> Block:
-    """Return the fields for what the step fetches and is fed."""
+    """Return the fields for the step's fetches and feeds."""
     feeds = "; ".join(f"{name}={shape}" for name, shape in settings.feeds.items())
     fields = [
         field(
             *("fetches", "Fetches", ", ".join(settings.fetches)),
             "Names of tensors and operations, separated by commas: loss, train_op",
-            *(24, "what trains, or what nothing takes"),
+            *(24, "training operation, or outputs"),
         ),
         field(
             *("feeds", "Feeds", feeds),
-            "Shapes of what is fed: name=sizes, separated by semicolons",
+            "Shapes of the feeds: name=sizes, separated by semicolons",
             *(34, "images=64,224,224,3; labels=64"),
         ),
     ]
@@ -74,27 +74,27 @@ def _grid_fields(machines: str, batches: str) -> list[Block]:
     fields = [
         field(
             *("cost:machines", "Machines", machines),
-            "Machines, separated by semicolons; clusters, by |",
+            "Machines, separated by semicolons; clusters, separated by |",
             *(34, "1x K80; 2x K80; 4x V100"),
         ),
         field(
             *("cost:batches", "Batch sizes", batches),
-            "Numbers, separated by commas; what is fed has the first of its sizes changed",
+            "Numbers, separated by commas; they replace the first dimension of the feeds",
             *(18, "as fed"),
         ),
     ]
     return [
-        heading_block("Machines beside each other"),
+        heading_block("Comparison of machines"),
         fields_block("Machines and batch sizes", fields),
-        buttons_block("Machines beside each other", [button("Predict all", "cost:grid")]),
+        buttons_block("Comparison of machines", [button("Predict all", "cost:grid")]),
     ]
 
 
 def _cost_blocks(views: Views) -> list[Block]:
-    """The predicted step; with the machines beside each other, if they are to be compared anew."""
+    """Return the predicted step, and the comparison of machines if it was requested."""
     state, costs = views.what_if, views.costs
     if state.is_fixed:
-        return [text_block("A log says where nodes were, not what they do: explore its graph.", "status")]
+        return [text_block("A log records devices, but not the graph. Explore the graph instead.", "status")]
     blocks = [_step_fields(state.settings, views.refused)]
     try:
         step = costs.estimate()
@@ -106,7 +106,7 @@ def _cost_blocks(views: Views) -> list[Block]:
     if views.run_metadata is not None:
         try:
             blocks += compared_blocks(step.compare(views.run_metadata), views.is_beside)
-        except ValueError as error:  # of another graph
+        except ValueError as error:  # the measured step is of another graph
             blocks += cost_error_blocks(error)
     machines, batches = costs.suggested()
     blocks += _grid_fields(costs.machines or machines, costs.batches or batches)
@@ -138,7 +138,7 @@ def _type_cost(explorer: Any, name: str, text: str) -> None:
 
 
 def act_advice(explorer: Any, what: str) -> None:
-    """Does what a button or a tick of the advice says; what cannot be done is shown beside it."""
+    """Execute a button or checkbox of the Advice tab; errors are shown next to it."""
     views = explorer._views
     advising = views.advising
     how, _, number = what.partition(":")
@@ -149,7 +149,7 @@ def act_advice(explorer: Any, what: str) -> None:
             case "start" if not advising.is_running and not advising.refused:
                 advising.run(wait=False)
             case "start" if advising.refused:
-                explorer.tab = "Advice"  # where it is said
+                explorer.tab = "Advice"  # which shows the error
             case "stop":
                 advising.stop()
             case "show":
@@ -181,7 +181,7 @@ def _type_advice(explorer: Any, name: str, text: str) -> None:
 def _memory_blocks(views: Views) -> list[Block]:
     state = views.what_if
     if state.placement is None:
-        return [text_block("Nothing could be placed.", "status")]
+        return [text_block("No node can be placed.", "status")]
     stats = {
         name: allocator.stats()
         for name, allocator in session_allocators(state.settings.machine, state.session).items()
@@ -191,7 +191,7 @@ def _memory_blocks(views: Views) -> list[Block]:
 
 
 def _show_timeline(views: Views) -> None:
-    """Shows the measured step; hints are of the current placement, where the step ran so."""
+    """Show the measured step; hints are about the current placement, if the step ran with it."""
     placement, measured = views.what_if.placement, views.run_metadata
     predicted = None if measured is not None and not views.is_beside else views.predicted()
     if views.timed != (measured, placement, predicted):
@@ -212,7 +212,7 @@ def _error_blocks(views: Views) -> list[Block]:
 
 
 def _compare_blocks(views: Views) -> list[Block]:
-    """What is compared; what cannot be placed comes first, once."""
+    """Return the comparison; an error of the other placement comes first, once."""
     comparison, placement = views.comparison, views.what_if.placement
     if comparison.error is not None:
         error, comparison.error = comparison.error, None
@@ -255,7 +255,7 @@ TABS = (
     ),
     Tab(
         "Copies",
-        "tensors that are copied from device to device",
+        "tensors that are copied between devices",
         table=TableOf(
             CopyRows.columns,
             "Copies between devices",
@@ -265,7 +265,7 @@ TABS = (
     ),
     Tab(
         "Cost",
-        "the predicted step: its time, its memory and what limits it",
+        "the predicted step: its time, its memory and its bottlenecks",
         blocks=_cost_blocks,
         shown=Views.show_predicted,
         act=_act_cost,
@@ -273,22 +273,22 @@ TABS = (
     ),
     Tab(
         "Advice",
-        "a search for a better placement, and its moves",
+        "a search for a better placement, and the recommended moves",
         blocks=lambda views: views.advising.blocks(),
         act=act_advice,
         typed=_type_advice,
     ),
-    Tab("Memory", "limits of the devices, and what is placed there", blocks=_memory_blocks),
+    Tab("Memory", "memory limits of the devices, and the bytes placed on them", blocks=_memory_blocks),
     Tab(
         "Timeline",
         "the measured step, or the predicted one",
         widget=lambda views: views.timeline,
         shown=_show_timeline,
     ),
-    Tab("Errors", "what cannot be placed, why, and what fixes it", blocks=_error_blocks),
+    Tab("Errors", "nodes that cannot be placed, the reasons, and remedies", blocks=_error_blocks),
     Tab(
         "Compare",
-        "nodes that move, against another placement",
+        "nodes whose device differs from another placement",
         blocks=_compare_blocks,
         table=TableOf(MoveRows.columns, "Nodes that moved", _move_rows),
         act=_act_compare,
@@ -296,12 +296,12 @@ TABS = (
     Tab("Devices", "which GPU becomes which device, and the settings", blocks=_device_blocks),
     Tab(
         "Log",
-        "what log_device_placement prints",
+        "the output of log_device_placement",
         table=TableOf(
             LogRows.columns,
             "Placement log",
             lambda views: LogRows(views.what_if.log(), view_of(views.what_if.placement).index),
-            lambda views: "There is no log: the placement failed.",
+            lambda views: "There is no log, because the placement failed.",
             plain=True,
         ),
     ),

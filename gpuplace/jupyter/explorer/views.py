@@ -1,7 +1,7 @@
-"""The widgets with a page of their own: the clickable picture, tables, panels of text, and the controls.
+"""The widgets with a page of their own: the clickable picture, tables, text panels, and the controls.
 
-Each gets plain values as traits and sends what the user did as a message; none knows a placement. The scripts and
-the style sheets lie in ``gpuplace/web/``.
+Each receives plain values as traits and sends the user's actions as messages; none has access to a placement. The
+scripts and style sheets are in ``gpuplace/web/``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ModuleWidget(anywidget.AnyWidget):
 
 
 class GraphView(ModuleWidget):
-    """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
+    """A picture whose boxes can be selected, folded and searched, with a card about the selected one.
 
     Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text`` and ``back``,
     ``fold`` with ``how`` (``"all"`` or ``"auto"``), ``view`` with ``name``, ``backward`` with ``on``,
@@ -43,15 +43,15 @@ class GraphView(ModuleWidget):
 
     svg = traitlets.Unicode("").tag(sync=True)
     scene: Any = traitlets.Dict().tag(sync=True)
-    """The picture by device, which the page draws; see `gpuplace.views.picture.lanes.scene`."""
+    """The picture by device, drawn by the page; see `gpuplace.views.picture.lanes.scene`."""
     view = traitlets.Unicode("graph").tag(sync=True)
     """``"graph"`` or ``"devices"``."""
     backward = traitlets.Unicode("").tag(sync=True)
-    """``"on"`` or ``"off"``: whether lines of gradients and updates are drawn; ``""`` where nothing is trained."""
+    """``"on"`` or ``"off"``: whether lines of gradients and updates are drawn; ``""`` for a graph without training."""
     notice = traitlets.Unicode("").tag(sync=True)
-    """Shown where there is no picture."""
+    """A text that replaces the picture if there is none."""
     summary = traitlets.Unicode("").tag(sync=True)
-    """The picture in words, for screen readers."""
+    """A description of the picture for screen readers."""
     selected_box = traitlets.Unicode("").tag(sync=True)
     legend: Any = traitlets.List().tag(sync=True)
     """Looks of the devices, with ``count``."""
@@ -60,19 +60,19 @@ class GraphView(ModuleWidget):
     detail = traitlets.Dict().tag(sync=True)
     """The card."""
     found = traitlets.Dict().tag(sync=True)
-    """What a search found, in words: ``text``, ``isNone``, and ``search``, its number."""
+    """The result of a search: ``text``, ``isNone``, and ``search``, its number."""
     stale = traitlets.Bool(False).tag(sync=True)
-    """Whether the picture is of earlier settings."""
+    """Whether the picture belongs to earlier settings."""
     lights: Any = traitlets.List().tag(sync=True)
-    """``[value, text]`` of what can be lit."""
+    """``[value, text]`` of the available highlightings."""
     lit = traitlets.Dict().tag(sync=True)
-    """What is lit; see `gpuplace.views.picture.lighting.lit_boxes`."""
+    """The highlighted boxes; see `gpuplace.views.picture.lighting.lit_boxes`."""
     lit_only = traitlets.Bool(False).tag(sync=True)
-    """Whether the tables list only what is lit."""
+    """Whether the tables list only highlighted rows."""
 
 
 class TableView(ModuleWidget):
-    """A table of any length that holds the rows in sight.
+    """A table of any length that holds only the visible rows.
 
     Messages to Python: ``select`` with ``name``; ``filter`` with ``text``; ``sort`` with ``column`` and
     ``descending``; ``rows`` with ``first``, ``count`` and ``version``, answered by a message ``rows`` with ``rows``.
@@ -83,11 +83,11 @@ class TableView(ModuleWidget):
     columns: Any = traitlets.List().tag(sync=True)
     """``[title, share of the width]``."""
     total = traitlets.Int(0).tag(sync=True)
-    """How many rows there are."""
+    """Number of rows."""
     size = traitlets.Int(0).tag(sync=True)
-    """How many there would be without the filter."""
+    """Number of rows without the filter."""
     window: Any = traitlets.Dict().tag(sync=True)
-    """``version``, ``first`` and ``rows``: a new version makes all rows that the page knows void."""
+    """``version``, ``first`` and ``rows``; a new version invalidates all rows that the page holds."""
     order: Any = traitlets.Dict().tag(sync=True)
     """``column`` and ``descending``; empty for the rows' own order."""
     pattern = traitlets.Unicode("").tag(sync=True)
@@ -95,14 +95,14 @@ class TableView(ModuleWidget):
     selected = traitlets.Unicode("").tag(sync=True)
     """Key of the selected row."""
     selected_row = traitlets.Int(-1).tag(sync=True)
-    """Position of the selected row, -1 where it is not shown."""
+    """Position of the selected row; -1 if it is not listed."""
     caption = traitlets.Unicode("").tag(sync=True)
     plain = traitlets.Bool(False).tag(sync=True)
-    """Lines of text instead of a table."""
+    """Whether it shows lines of text instead of a table."""
     empty = traitlets.Unicode("").tag(sync=True)
-    """What to say where there are no rows."""
+    """The text shown if there are no rows."""
     note = traitlets.Unicode("").tag(sync=True)
-    """What a row is, said beside how many there are."""
+    """A noun for the rows, shown next to their number."""
 
 
 class PanelView(ModuleWidget):
@@ -114,15 +114,15 @@ class PanelView(ModuleWidget):
     _esm = widget_module("gpuplace/widgets/panel_view.js")
 
     blocks: Any = traitlets.List().tag(sync=True)
-    """What to show; see `gpuplace.jupyter.explorer.panels`."""
+    """The blocks to show; see `gpuplace.jupyter.explorer.panels`."""
     level = traitlets.Int(4).tag(sync=True)
-    """Of its headings."""
+    """Level of its headings."""
     live = traitlets.Bool(False).tag(sync=True)
-    """Whether a screen reader says what changes."""
+    """Whether screen readers announce changes."""
 
 
 class ControlsView(ModuleWidget):
-    """The settings, the buttons for undo, redo and program text, and what there is to say about the kernel.
+    """The settings, the buttons for undo, redo and program text, and the status of the kernel.
 
     Messages to Python: ``set`` with ``name`` and ``value``, ``undo``, ``redo``, ``advise``, ``code``, answered by a
     message ``code`` with ``text``, and ``ping`` with ``number``, answered by ``pong``.
@@ -136,4 +136,4 @@ class ControlsView(ModuleWidget):
     can_undo = traitlets.Bool(False).tag(sync=True)
     can_redo = traitlets.Bool(False).tag(sync=True)
     is_fixed = traitlets.Bool(False).tag(sync=True)
-    """Whether there is nothing to set."""
+    """Whether there are no settings."""

@@ -1,4 +1,6 @@
-"""The state behind the explorer, without a widget: a graph, settings and what they lead to; each change places again.
+"""The state of the explorer without widgets: a graph, its settings and the resulting placement.
+
+Each change of settings places the graph again.
 
 >>> from gpuplace.graph.graph import Graph
 >>> what_if = WhatIf(Graph(), machine="4x Tesla K20m")
@@ -18,7 +20,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from gpuplace import release as releases
-from gpuplace.advisor.steps.judge import placed_with
+from gpuplace.advisor.steps.placed_choice import placed_with
 from gpuplace.device.machine import Machine, as_machine
 from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
@@ -32,7 +34,7 @@ from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
 from gpuplace.runtime.memory.process_state import current_machine, process_state
-from gpuplace.runtime.session.called import pins_of_call, place_called
+from gpuplace.runtime.session.function_placement import pins_of_call, place_called
 from gpuplace.runtime.session.place import SOFT_KEYWORD, is_soft, place, release_of
 from gpuplace.typing import VisibleDevices
 from gpuplace.views.logs.logged_placement import LoggedPlacement
@@ -42,39 +44,40 @@ from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
 _PARTS = frozenset({"tags", "signature", "function", "functions", "calls"})
-"""Settings that say what of the graph is placed, one following from the other."""
+"""Settings that select the part of the graph and depend on each other."""
 
 
 class WhatIf:
     """A graph on a machine, with settings that can be changed, undone and tried.
 
     Args:
-        source: what `gpuplace.place` takes, a `Session`, a `Placement`, or a `LoggedPlacement` or `PlacementView`, for
-            which there are no settings.
-        machine: a `Machine` or its text; the session's, or the current one, by default.
-        config: ``ConfigProto`` to begin with.
-        release: which TensorFlow; the process's by default.
-        soft_placement: to begin with; what `config` says, or as the `Placement` was made, by default.
-        visible_devices: to begin with, as for `gpuplace.place`.
-        tags, signature, function, clear_devices: what of the graph to begin with, as for `gpuplace.place`; but a model
-            of which nothing is asked for begins with the signature that it is asked by, and a `Placement` with what it
-            is of.
+        source: a graph as for `gpuplace.place`, a `Session`, a `Placement`, or a `LoggedPlacement` or `PlacementView`,
+            which has no settings.
+        machine: a `Machine` or its text; by default the session's, or the current one.
+        config: a ``ConfigProto`` with the initial settings.
+        release: the TensorFlow release; by default the process's.
+        soft_placement: the initial setting; by default that of `config`, or of the `Placement`.
+        visible_devices: the initial setting, as for `gpuplace.place`.
+        tags, signature, function, clear_devices: the initial part of the graph, as for `gpuplace.place`. By default a
+            model starts with its default signature, and a `Placement` with its own part.
 
     Attributes:
         settings: the current settings.
-        parts: what of the graph can be chosen.
-        placement: what they lead to; complete, or partial where there is an `error`. Where not even devices could be
-            made it is the last good one, and `is_stale` says so; None if there is none.
-        error: what is wrong with the current settings, None if all is well.
-        blamed: the settings that the error comes from; empty where the graph is what cannot be placed.
+        parts: the parts of the graph that can be selected.
+        placement: the resulting placement, partial if there is an `error`. If the settings allow no devices, it is the
+            last good placement and `is_stale` is True; None if there is none.
+        error: the error of the current settings; None if there is none.
+        blamed: the settings that cause the error; empty if the graph itself cannot be placed.
 
     Raises:
-        InvalidArgumentError: the machine's text is not understood.
-        TypeError: `machine`, `soft_placement` or `visible_devices` is nothing of the kind.
-        NotFoundError: no such tags, signature or function.
-        FailedPreconditionError: `soft_placement`, `visible_devices` or a part of a log, which is not placed again.
-        ValueError: tags or a signature of what has none, or `visible_devices` that the machine does not have.
-        Other errors: as of `gpuplace.graphdef.load.open_model`.
+        InvalidArgumentError: the machine's description is invalid.
+        TypeError: `machine`, `soft_placement` or `visible_devices` has the wrong type.
+        NotFoundError: there are no such tags, signature or function.
+        FailedPreconditionError: `soft_placement`, `visible_devices` or a part was given for a log, which is not placed
+            again.
+        ValueError: tags or a signature was given for a source without them, or the machine does not have the
+            `visible_devices`.
+        Other errors: as for `gpuplace.graphdef.load.open_model`.
     """
 
     def __init__(
@@ -96,10 +99,10 @@ class WhatIf:
         self.lock = threading.RLock()
         self._placers: dict[tuple[Any, ...], Placer] = {}
         known_part: Part | None = None
-        given, soft, environ = source, None, dict(os.environ)
+        model_source, soft, environ = source, None, dict(os.environ)
         if isinstance(source, Placement):
             release = release or source.release
-            given, known_part = _source_of(source)
+            model_source, known_part = _source_of(source)
             soft = source.soft if config is None else None
             if machine is None and (origin := source.device_set.origin) is not None:
                 machine, environ = origin.machine, origin.environ
@@ -109,7 +112,7 @@ class WhatIf:
         elif not isinstance(source, Graph | PlacementView | LoggedPlacement) and isinstance(
             getattr(source, "graph", None), Graph
         ):
-            given, self.session = source.graph, source
+            model_source, self.session = source.graph, source
             config = getattr(source, "_config", None) if config is None else config
             origin = getattr(getattr(source, "_devices", None), "origin", None)
             if machine is None and origin is not None and origin.machine.tasks:  # it has a target
@@ -118,14 +121,16 @@ class WhatIf:
                 environ = _environ_of_process()
         self.is_fixed = isinstance(source, PlacementView | LoggedPlacement)
         self.graph = (
-            given if self.is_fixed or isinstance(given, Graph | PlacementGraph) else open_model(given)
+            model_source
+            if self.is_fixed or isinstance(model_source, Graph | PlacementGraph)
+            else open_model(model_source)
         )
         self.parts = Parts(self.graph)
-        known = None if machine is None else as_machine(machine)
-        if known is None:
-            known = Machine() if self.is_fixed else current_machine()
+        chosen_machine = None if machine is None else as_machine(machine)
+        if chosen_machine is None:
+            chosen_machine = Machine() if self.is_fixed else current_machine()
         self.settings = Settings.begin(
-            known, releases.resolve(release, release_of(self.graph)), config, environ
+            chosen_machine, releases.resolve(release, release_of(self.graph)), config, environ
         )
         given_switches = {"soft_placement": soft_placement, "visible_devices": visible_devices}
         if self.is_fixed and any(value is not None for value in given_switches.values()):
@@ -137,10 +142,10 @@ class WhatIf:
             text = self.settings.text_for_visible_devices(visible_devices)
             self.settings = replace(self.settings, cuda_visible_devices=text)
         if not self.is_fixed:
-            asked = self.parts.begin(
+            part_settings = self.parts.begin(
                 tags, signature, function, clear_devices=clear_devices, otherwise=known_part
             )
-            self.settings = replace(self.settings, **asked)
+            self.settings = replace(self.settings, **part_settings)
         if isinstance(source, Placement) and (known_part is None or known_part == Part(*self.settings.part)):
             self._placers[(source.release, *self.settings.part)] = source.placer
         self.placement: Any = source if self.is_fixed else None
@@ -156,7 +161,7 @@ class WhatIf:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the placement is that of earlier settings."""
+        """Whether the placement belongs to earlier settings."""
         return bool(self.error is not None and self._good is not None and self._good != self.settings)
 
     @property
@@ -169,44 +174,44 @@ class WhatIf:
 
     # ------------------------------------------------------------------------------------------------------ changes
 
-    def changed(self, **wanted: Any) -> Settings:
-        """The settings after a change, checked as far as their form goes.
+    def changed(self, **changes: Any) -> Settings:
+        """Return the settings after a change; only their form is checked.
 
         Raises:
-            InvalidArgumentError: the machine's text is not understood.
-            FailedPreconditionError: what is explored is not a graph but a log.
-            NotFoundError: no such tags, signature or function.
-            ValueError: an unknown release, GPU or order, a number that is none, or a part of what has none.
+            InvalidArgumentError: the machine's description is invalid.
+            FailedPreconditionError: the source is a log, not a graph.
+            NotFoundError: there are no such tags, signature or function.
+            ValueError: an unknown release, GPU or order, an invalid number, or a part of a source without parts.
             TypeError: there is no such setting.
         """
         if self.is_fixed:
             raise FailedPreconditionError.of(
-                "A log says where nodes were, and cannot be placed again.",
-                facts={"asked for": ", ".join(f"{name}={value}" for name, value in wanted.items())},
-                hint="explore its graph on the log's machine, explore(graph, machine=log.machine()), or "
+                "A log cannot be placed again, because it contains no graph.",
+                facts={"asked for": ", ".join(f"{name}={value}" for name, value in changes.items())},
+                hint="explore the graph on the log's machine, explore(graph, machine=log.machine()), or use "
                 "log.compare(graph)",
             )
-        made = self.settings
-        parts = {name: wanted.pop(name) for name in _PARTS & wanted.keys()}
-        if unknown := sorted(wanted.keys() - SETTINGS.keys()):
-            raise TypeError(f"There is no setting {unknown[0]!r}: choose of {', '.join(SETTINGS)}")
+        settings = self.settings
+        parts = {name: changes.pop(name) for name in _PARTS & changes.keys()}
+        if unknown := sorted(changes.keys() - SETTINGS.keys()):
+            raise TypeError(f"There is no setting {unknown[0]!r}: choose from {', '.join(SETTINGS)}")
         if parts:
-            made = replace(made, **self.parts.changed(made, **parts))
+            settings = replace(settings, **self.parts.changed(settings, **parts))
         for name in SETTINGS:
-            if name in wanted:
-                made = SETTINGS[name].changed(wanted[name], made)
-        if wanted.get("requests") and not parts and not made.call and self.placement is not None:
-            known = self.placement.graph.index
-            if missing := [name for name in made.requests if name not in known]:
-                raise ValueError(f"There is no node {missing[0]!r} that could ask for a device")
-        return made
+            if name in changes:
+                settings = SETTINGS[name].changed(changes[name], settings)
+        if changes.get("requests") and not parts and not settings.call and self.placement is not None:
+            index = self.placement.graph.index
+            if missing := [name for name in settings.requests if name not in index]:
+                raise ValueError(f"There is no node {missing[0]!r} for which a device could be requested")
+        return settings
 
-    def change(self, **wanted: Any) -> None:
-        """Changes settings and places again; `error` says where that failed. Raises as `changed` does."""
-        self.go_to(self.changed(**wanted))
+    def change(self, **changes: Any) -> None:
+        """Change settings and place again; a failure is stored in `error`. Raises as `changed` does."""
+        self.go_to(self.changed(**changes))
 
     def go_to(self, settings: Settings) -> None:
-        """Makes other settings the present ones and places again."""
+        """Make other settings the current ones and place again."""
         if settings == self.settings:
             return
         self._past.append(self.settings)
@@ -222,11 +227,11 @@ class WhatIf:
             self._place()
 
     def undo(self) -> bool:
-        """Takes the last change back; says whether there was one."""
+        """Undo the last change; return whether there was one."""
         return self._step(self._past, self._future)
 
     def redo(self) -> bool:
-        """Makes the change again that was taken back last; says whether there was one."""
+        """Redo the last undone change; return whether there was one."""
         return self._step(self._future, self._past)
 
     def _step(self, source: list[Settings], target: list[Settings]) -> bool:
@@ -238,59 +243,59 @@ class WhatIf:
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a change to take back."""
+        """Whether there is a change to undo."""
         return bool(self._past)
 
     @property
     def previous(self) -> Settings:
-        """The settings before the last change; the present ones where there was none."""
+        """The settings before the last change; the current ones if there was none."""
         return self._past[-1] if self._past else self.settings
 
     @property
     def can_redo(self) -> bool:
-        """Whether there is a change to make again."""
+        """Whether there is a change to redo."""
         return bool(self._future)
 
     # ------------------------------------------------------------------------------------------------------ placing
 
     def attempt(self, settings: Settings) -> Placement:
-        """The placement that other settings would lead to, partial where nodes cannot be placed.
+        """Return the placement of other settings, partial if nodes cannot be placed.
 
         Raises:
-            OpError: not even devices can be made, or the graph is not sound.
+            OpError: the settings allow no devices, or the graph is invalid.
         """
         devices, soft, release = settings.device_set(), settings.soft_placement, settings.release
         placer = self._placers.get((release, *settings.part))
         if placer is not None and settings.call:
             return place_called(placer, self.attempt(settings.outside()), settings.call)
         if placer is not None:
-            made = place_again(placer, devices, soft=soft, on_error="keep", soft_switch=SOFT_KEYWORD)
-            return self._asking(made, settings.requests)
+            placement = place_again(placer, devices, soft=soft, on_error="keep", soft_switch=SOFT_KEYWORD)
+            return self._with_requests(placement, settings.requests)
         options = self.parts.options(settings)
-        made = place(
+        placement = place(
             self.graph, machine=devices, release=release, on_error="keep", soft_placement=soft, **options
         )
-        self._placers[(release, *settings.part)] = made.placer
-        return self.attempt(settings) if settings.call else self._asking(made, settings.requests)
+        self._placers[(release, *settings.part)] = placement.placer
+        return self.attempt(settings) if settings.call else self._with_requests(placement, settings.requests)
 
-    def _asking(self, placement: Any, requests: Mapping[str, str]) -> Any:
-        """The placement where nodes ask for other devices; names of nodes that there are not are passed over."""
+    def _with_requests(self, placement: Any, requests: Mapping[str, str]) -> Any:
+        """Return the placement with other device requests; unknown node names are ignored."""
         graph = placement.graph
-        known = {graph.index[name]: text for name, text in requests.items() if name in graph.index}
-        if not known:
+        by_node = {graph.index[name]: text for name, text in requests.items() if name in graph.index}
+        if not by_node:
             return placement
-        asked = [known.get(node, graph.requested_device(node)) for node in range(len(graph))]
-        return placed_with(placement, asked, on_error="keep")
+        all_requests = [by_node.get(node, graph.requested_device(node)) for node in range(len(graph))]
+        return placed_with(placement, all_requests, on_error="keep")
 
     def pins(self) -> dict[str, Any]:
-        """What the node from which the function was opened pins to devices, as arguments of `gpuplace.place`."""
+        """The constraints from the node that calls the open function, as arguments of `gpuplace.place`."""
         if self._good is None or not self._good.call:
             return {}
         outer = self.attempt(self._good.outside())
         return pins_of_call(self.placement.graph, outer, self._good.call)
 
     def _place(self) -> None:
-        """Asks the placer; what it finds wrong is kept as `error`."""
+        """Place the graph; a failure is stored in `error`."""
         self.blamed = ()
         try:
             placement = self.attempt(self.settings)
@@ -302,9 +307,10 @@ class WhatIf:
         self.error = error_of(placement, placement.faults[0]) if placement.faults else None
 
     def _guilty_settings(self) -> tuple[str, ...]:
-        """The settings without which there would be devices: of those changed since it went well, or of all.
+        """Return the settings without which there would be devices.
 
-        Where there are devices, and another part of the graph went well: what chose this part.
+        Settings changed since the last success are tried first, then all. If there are devices and another part of the
+        graph could be placed, these are the settings that select the part.
         """
         if self._good is not None and self._good.part != self.settings.part and self.mapping is not None:
             names = ("functions", "signature", "tags", "clear_devices")
@@ -334,7 +340,7 @@ class WhatIf:
         return self._good
 
     def log(self) -> str:
-        """What ``log_device_placement`` prints of this placement; empty where there is an error."""
+        """The output of ``log_device_placement`` for this placement; empty if there is an error."""
         if isinstance(self.placement, LoggedPlacement):
             rows = self.placement.rows
             return "".join(
@@ -346,7 +352,7 @@ class WhatIf:
 
 
 def _source_of(placement: Placement) -> tuple[Any, Part | None]:
-    """What a placement is of, as it can be placed again; and which part of it."""
+    """Return the placed graph in a form that can be placed again, and its part."""
     source = placement.graph.source
     if isinstance(source, PlacedPart):
         return source.model, source.part
@@ -354,9 +360,9 @@ def _source_of(placement: Placement) -> tuple[Any, Part | None]:
 
 
 def _environ_of_process() -> dict[str, str]:
-    """What CUDA read when this process first used it."""
+    """Return the environment variables that CUDA read when this process first used it."""
     seen = process_state.visibility()
-    found = {DEVICE_ORDER: seen.order}
+    variables = {DEVICE_ORDER: seen.order}
     if seen.setting is not None:
-        found[VISIBLE_DEVICES] = seen.setting
-    return found
+        variables[VISIBLE_DEVICES] = seen.setting
+    return variables

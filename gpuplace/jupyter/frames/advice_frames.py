@@ -1,35 +1,34 @@
-"""Advice as pandas DataFrames with typed columns; times are seconds.
+"""Recommendations as pandas DataFrames with typed columns; times are in seconds.
 
-``advice.frame()``, one row a node of the graph:
+``advice.frame()``, one row per node of the graph:
 
 =============  ==================  =========================================================================
 column         type                meaning
 =============  ==================  =========================================================================
 node           string              name
 op             category            op type
-before         category            full name of the device that it has now; missing where it cannot be placed
-after          category            full name of the device that is advised
+before         category            full name of the current device; missing if it cannot be placed
+after          category            full name of the recommended device
 moves          bool                whether the two differ
-seconds        float64             what its kernels take in the advised step; 0 for what it does not run
+seconds        float64             kernel time in the recommended step; 0 for a node that does not run
 =============  ==================  =========================================================================
 
 Further tables by name:
 
-- ``"moves"``, a row for each region that moves, or for several that move together, what saves most first: ``scope``
+- ``"moves"``, a row per region (or group of regions) that moves, the largest saving first: ``scope``
   (string), ``source``, ``target`` (category), ``nodes`` (int64), ``saves`` (float64, seconds, or bytes for the
   objective ``"memory"``), ``why`` (string).
-- ``"devices"``, a row a device: ``device`` (category), ``nodes_before``, ``nodes_after`` (int64), ``busy_before``,
+- ``"devices"``, a row per device: ``device`` (category), ``nodes_before``, ``nodes_after`` (int64), ``busy_before``,
   ``busy_after`` (float64, seconds), ``peak_before``, ``peak_after`` (float64, bytes), ``limit`` (int64, bytes; 0 for
   host memory).
 
-``advice.tradeoff().frame()``, a row a placement: ``name`` (string), ``step_time`` (float64, seconds), ``peak_memory``
-(float64, bytes of the fullest device; missing where that is not known), ``fits`` (boolean, missing likewise),
-``is_best`` (bool).
+``advice.tradeoff().frame()``, a row per placement: ``name`` (string), ``step_time`` (float64, seconds), ``peak_memory``
+(float64, bytes on the fullest device; missing if unknown), ``fits`` (boolean, missing if unknown), ``is_best`` (bool).
 
-``tower_choices(...).frame()``, a row a number of towers and a place of their variables: ``towers`` (int64),
-``variables`` (category), ``step_time`` (float64, seconds), ``speedup`` (float64), ``rate`` (float64, examples a
-second), ``peak_memory`` (float64, bytes of the fullest device; missing where that is not known), ``fits`` (boolean,
-missing likewise).
+``tower_choices(...).frame()``, a row per number of towers and device of their variables: ``towers`` (int64),
+``variables`` (category), ``step_time`` (float64, seconds), ``speedup`` (float64), ``rate`` (float64, examples per
+second), ``peak_memory`` (float64, bytes on the fullest device; missing if unknown), ``fits`` (boolean, missing if
+unknown).
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ from gpuplace.jupyter.frames.table import Table
 
 
 def advice_frame(advice: Any, table: str = "nodes") -> pd.DataFrame:
-    """A table of an advice; see the module for the columns.
+    """Return a table of a recommendation; see the module for the columns.
 
     Args:
-        advice: what `gpuplace.advise` gave.
+        advice: the result of `gpuplace.advise`.
         table: ``"nodes"``, ``"moves"`` or ``"devices"``.
 
     Raises:
@@ -90,10 +89,10 @@ def advice_frame(advice: Any, table: str = "nodes") -> pd.DataFrame:
 
 
 def tradeoff_frame(tradeoff: Any) -> pd.DataFrame:
-    """The placements of a `Tradeoff`; see the module for the columns.
+    """Return the placements of a `Tradeoff`; see the module for the columns.
 
     Args:
-        tradeoff: what `Advice.tradeoff` gave.
+        tradeoff: the result of `Advice.tradeoff`.
     """
     points = tradeoff.points
     return Table(
@@ -108,10 +107,10 @@ def tradeoff_frame(tradeoff: Any) -> pd.DataFrame:
 
 
 def tower_frame(choices: Any) -> pd.DataFrame:
-    """The rows of a `TowerChoices`; see the module for the columns.
+    """Return the rows of a `TowerChoices`; see the module for the columns.
 
     Args:
-        choices: what `gpuplace.tower_choices` gave.
+        choices: the result of `gpuplace.tower_choices`.
     """
     rows = choices.rows
     return Table(

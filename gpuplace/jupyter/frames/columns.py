@@ -1,4 +1,4 @@
-"""Typed columns of DataFrames, made quickly.
+"""Fast construction of typed DataFrame columns.
 
 >>> category(["Const", "", "Const"]).codes.tolist(), scope_category(["a/b/c", "d"]).categories.tolist()
 ([0, -1, 0], ['a/b'])
@@ -15,7 +15,7 @@ from gpuplace.views.tables.palette import device_label
 
 
 def coded(codes: np.ndarray, categories: Sequence[str]) -> pd.Categorical:
-    """A column of texts given by number, the empty text missing."""
+    """Return a column of texts given by number; the empty text is missing."""
     kept = [i for i, name in enumerate(categories) if name]
     place = np.full(len(categories) + 1, -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
@@ -25,25 +25,25 @@ def coded(codes: np.ndarray, categories: Sequence[str]) -> pd.Categorical:
 
 
 def category(values: Iterable[str | None], order: Iterable[str] = ()) -> pd.Categorical:
-    """A column of a few texts, None and the empty one missing; the categories sorted after those given first."""
+    """Return a column with few distinct texts, None and "" missing; categories are sorted after those of ``order``."""
     listed = list(values)
-    found = set(listed)
+    distinct = set(listed)
     first = list(dict.fromkeys(order))
-    rest = sorted(value for value in found.difference(first) if value)
+    rest = sorted(value for value in distinct.difference(first) if value)
     categories = [*first, *rest]
     position: dict[str | None, int] = {name: i for i, name in enumerate(categories)}
     codes = np.fromiter((position.get(value, -1) for value in listed), dtype=np.int64, count=len(listed))
     return pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype="str"))
 
 
-def device_category(devices: Iterable[str], known: Sequence[str]) -> pd.Categorical:
-    """Short names of devices given by full name, in the order of the known ones."""
-    labels = list(dict.fromkeys(map(device_label, known)))
-    position = {name: labels.index(device_label(name)) for name in known}
+def device_category(devices: Iterable[str], all_devices: Sequence[str]) -> pd.Categorical:
+    """Return short names for full device names, with categories in the order of the known devices."""
+    labels = list(dict.fromkeys(map(device_label, all_devices)))
+    position = {name: labels.index(device_label(name)) for name in all_devices}
     codes = np.array([position[name] for name in devices], dtype=np.int64)
     return pd.Categorical.from_codes(codes, categories=pd.Index(labels, dtype="str"), ordered=True)
 
 
 def scope_category(names: Iterable[str]) -> pd.Categorical:
-    """The name scopes of nodes, missing at the top."""
+    """Return the name scopes of nodes; missing at the top level."""
     return category([name.rpartition("/")[0] for name in names])

@@ -1,6 +1,6 @@
-"""Estimates as pandas DataFrames with typed columns; times are seconds, sizes bytes.
+"""Estimates as pandas DataFrames with typed columns; times are in seconds, sizes in bytes.
 
-``estimate.frame()``, one row a node that runs, in the order of their begin:
+``estimate.frame()``, one row per node that runs, by start time:
 
 =============  ==================  =========================================================================
 column         type                meaning
@@ -8,38 +8,37 @@ column         type                meaning
 name           string              name
 op             category            op type
 device         category            full name
-start          float64             when it began first, since the step's begin
-time           float64             what all its executions took: kernels; on a CPU with the executor's part
+start          float64             start of the first execution, since the start of the step
+time           float64             time of all executions: kernels; on a CPU including executor overhead
 flops          float64             operations of all executions
 bytes          float64             bytes read and written by all executions
-model          category            the rule that found its work: ``product``, ``convolution``, ``guess``, ...
-end            float64             when it was over last
-host           float64             what a thread of the host took to start it
-runs           float64             how often it ran
-guessed        string              what had to be assumed; missing where nothing was
+model          category            the rule for its work: ``product``, ``convolution``, ``guess``, ...
+end            float64             end of the last execution
+host           float64             time that a host thread needs to launch it
+runs           float64             number of executions
+guessed        string              the assumptions made; missing if there are none
 =============  ==================  =========================================================================
 
 Further tables by name:
 
-- ``"devices"``, a row a device: ``device``, ``hardware`` (category), ``nodes`` (int64), ``busy``, ``share`` (float64,
+- ``"devices"``, a row per device: ``device``, ``hardware`` (category), ``nodes`` (int64), ``busy``, ``share`` (float64,
   of the step), ``copies_in``, ``copies_out`` (int64), ``bytes_in``, ``bytes_out``, ``flops`` (float64).
-- ``"copies"``, a row for each tensor that a step copies to another device: ``tensor`` (string), ``source``, ``target``
+- ``"copies"``, a row per tensor that a step copies to another device: ``tensor`` (string), ``source``, ``target``
   (category), ``start``, ``time``, ``wait`` and ``bytes`` (float64, of all its copies), ``way`` (category), ``runs``
-  (float64: how often a step copies it), ``use`` (category: ``feed``, ``fetch``, or empty between nodes), ``removed``
+  (float64: copies per step), ``use`` (category: ``feed``, ``fetch``, or empty between nodes), ``removed``
   (bool: an optimizer removes it before the step runs).
-- ``"memory"``, a row a device: ``device`` (category), ``limit`` (Int64, missing for host memory), ``peak``
+- ``"memory"``, a row per device: ``device`` (category), ``limit`` (Int64, missing for host memory), ``peak``
   (Int64), ``variables`` (int64), ``at`` (string), ``fits`` (boolean), ``fragmentation`` (float64), ``constants``
-  (Int64, in use at the peak); ``peak`` and what follows from it are missing where memory is not known.
-- ``"findings"``, a row a finding, as of ``estimate.findings.frame()``: ``kind`` (category), ``headline`` (string),
-  ``gain`` (float64, seconds that the fix saves; missing where that is not predicted), ``share`` (float64, of the step),
-  ``short`` (int64, bytes of memory that are missing), ``nodes`` (int64), ``devices``, ``cause``, ``fix`` and ``code``
-  (string).
-- ``"ops"``, a row an op type and kind of device, the longest first: ``op``, ``device_type`` (category), ``nodes``
+  (Int64, in use at the peak); ``peak`` and the columns derived from it are missing if memory is unknown.
+- ``"findings"``, a row per finding, as in ``estimate.findings.frame()``: ``kind`` (category), ``headline`` (string),
+  ``gain`` (float64, seconds saved by the fix; missing if not predicted), ``share`` (float64, of the step), ``short``
+  (int64, missing bytes of memory), ``nodes`` (int64), ``devices``, ``cause``, ``fix`` and ``code`` (string).
+- ``"ops"``, a row per op type and device type, the longest first: ``op``, ``device_type`` (category), ``nodes``
   (int64), ``time``, ``share``, ``flops``, ``bytes`` (float64), ``model`` (string).
 
-``estimate.compare(run_metadata).frame()``, a row an op type: ``op``, ``device_type`` (category), ``nodes`` (int64),
-``predicted``, ``measured``, ``off`` (float64); ``frame("nodes")``, a row a node: ``node`` (string), ``op``, ``device``
-(category), ``predicted``, ``measured`` (float64).
+``estimate.compare(run_metadata).frame()``, a row per op type: ``op``, ``device_type`` (category), ``nodes`` (int64),
+``predicted``, ``measured``, ``off`` (float64); ``frame("nodes")``, a row per node: ``node`` (string), ``op``,
+``device`` (category), ``predicted``, ``measured`` (float64).
 """
 
 from __future__ import annotations
@@ -70,10 +69,10 @@ _COUNTS = frozenset({"nodes", "copies_in", "copies_out", "variables", "short"})
 
 
 def estimate_frame(step: Any, table: str = "nodes") -> pd.DataFrame:
-    """A table of an estimate; see the module for the columns.
+    """Return a table of an estimate; see the module for the columns.
 
     Args:
-        step: what `gpuplace.estimate` gave.
+        step: the result of `gpuplace.estimate`.
         table: ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"``, ``"ops"`` or ``"findings"``.
 
     Raises:
@@ -83,20 +82,20 @@ def estimate_frame(step: Any, table: str = "nodes") -> pd.DataFrame:
     return _frame(_RECORDS[table], rows, text_model=table == "ops")
 
 
-def findings_frame(found: Findings) -> pd.DataFrame:
-    """Findings, a row each; see the module for the columns.
+def findings_frame(findings: Findings) -> pd.DataFrame:
+    """Return one row per finding; see the module for the columns.
 
     Args:
-        found: of an estimate.
+        found: the findings of an estimate.
     """
-    return _frame(FindingRow, found.table())
+    return _frame(FindingRow, findings.table())
 
 
 def comparison_frame(comparison: Any, table: str = "ops") -> pd.DataFrame:
-    """A table of a comparison; see the module for the columns.
+    """Return a table of a comparison; see the module for the columns.
 
     Args:
-        comparison: what ``estimate.compare(run_metadata)`` gave.
+        comparison: the result of ``estimate.compare(run_metadata)``.
         table: ``"ops"``, ``"nodes"`` or ``"copies"``.
 
     Raises:
@@ -108,7 +107,7 @@ def comparison_frame(comparison: Any, table: str = "ops") -> pd.DataFrame:
         return _frame(ComparedNode, comparison.nodes)
     if table == "copies":
         return _frame(ComparedCopy, comparison.copies)
-    raise ValueError(f"No table {table!r} of a comparison: choose one of ops, nodes, copies")
+    raise ValueError(f"There is no table {table!r} of a comparison: choose one of ops, nodes, copies")
 
 
 def _frame(record: Any, rows: Sequence[Any], *, text_model: bool = False) -> pd.DataFrame:

@@ -1,22 +1,22 @@
-"""Why nodes are where they are, and what moves, as pandas DataFrames.
+"""Explanations, differences and causes as pandas DataFrames.
 
-`explanation_frame`, one row a rule that acted, in order:
+`explanation_frame`, one row per rule that acted, in order:
 
 =============  ==================  =========================================================================
 column         type                meaning
 =============  ==================  =========================================================================
 rule           category            the rule
-before         string              short names of the devices left before it, with spaces between
+before         string              short names of the devices left before it, separated by spaces
 after          string              short names of the devices left after it
-cause          string              the other node that made the rule apply; missing where it is none
+cause          string              the other node that made the rule apply, if there is one
 note           string              what happened, in words
 =============  ==================  =========================================================================
 
-`diff_frame`, one row a node that moves, indexed by its name: ``before`` and ``after`` (category, full device names,
+`diff_frame`, one row per node that moves, indexed by its name: ``before`` and ``after`` (category, full device names,
 missing without a device), ``cause`` and ``decided_by`` (category, string: the verdict after the move),
 ``cause_before`` and ``decided_by_before`` (the verdict before it), ``note`` (string, both in words).
 
-`blame_frame`, one row a cause that keeps nodes off a device type: ``rule`` (category), ``cause`` (string), counts and
+`blame_frame`, one row per cause that keeps nodes off a device type: ``rule`` (category), ``cause`` (string), counts and
 bytes (int64), ``op_types``, ``dtypes``, ``decided_by``, ``example``, ``remedy``, ``devices`` and ``harmless`` (string;
 ``harmless`` is missing unless the nodes can never run on the device type).
 """
@@ -32,10 +32,10 @@ from gpuplace.jupyter.frames.table import Table
 
 
 def blame_frame(blame: Any) -> pd.DataFrame:
-    """One row a cause that keeps nodes off a device type, that of most nodes first.
+    """Return one row per cause that keeps nodes off a device type, the cause of most nodes first.
 
     Args:
-        blame: what ``placement.blame()`` gave.
+        blame: the result of ``placement.blame()``.
     """
     rows = tuple(blame)
     numbers = ("nodes", "itself", "bound", "followers", "nbytes", "unsized")
@@ -56,10 +56,10 @@ def blame_frame(blame: Any) -> pd.DataFrame:
 
 
 def explanation_frame(explanation: Any) -> pd.DataFrame:
-    """One row a rule that acted on a node, in order; see the module for the columns.
+    """Return one row per rule that acted on a node, in order; see the module for the columns.
 
     Args:
-        explanation: what ``placement.explain(node)`` gave.
+        explanation: the result of ``placement.explain(node)``.
     """
     steps = explanation.steps
     return Table(
@@ -74,10 +74,10 @@ def explanation_frame(explanation: Any) -> pd.DataFrame:
 
 
 def diff_frame(diff: Any) -> pd.DataFrame:
-    """One row a node that has another device in the other placement; see the module for the columns.
+    """Return one row per node whose device differs in the other placement; see the module for the columns.
 
     Args:
-        diff: what ``placement.diff(other)`` gave.
+        diff: the result of ``placement.diff(other)``.
     """
     moves = tuple(diff)
     return Table(

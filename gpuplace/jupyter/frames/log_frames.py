@@ -1,38 +1,39 @@
 """Logs as DataFrames.
 
-`logged_frame(log, "nodes")`, indexed by node name, one row a line about a node, each once for both of its copies:
+`logged_frame(log, "nodes")`, indexed by node name, one row per line about a node; its two copies count once:
 
 =============  ==================  =========================================================================
 column         type                meaning
 =============  ==================  =========================================================================
-type           category            op type; missing where the release does not print it
+type           category            op type; missing if the release does not print it
 assigned       category            full name of the device, as printed
 device         category, ordered   short name, ``GPU:2``
 scope          category            name scope
-session        int64               number of the session, counted from 0
-line           int64               line of the log, counted from 1
+session        int64               number of the session, from 0
+line           int64               line of the log, from 1
 =============  ==================  =========================================================================
 
-- ``"devices"``, one row a row of the device mapping, indexed by device: ``description`` (string), ``gpu`` (Int64, the
+- ``"devices"``, one row per row of the device mapping, indexed by device: ``description`` (string), ``gpu`` (Int64, the
   GPU's number), ``name`` (category), ``pci_bus_id``, ``compute_capability`` (string), ``session``, ``line``, ``nodes``
-  (int64, nodes of the session that it got).
-- ``"gpus"``, one row a line about a GPU: ``told`` (category: found, created, ignored), ``device``, ``gpu``, ``name``,
+  (int64, number of nodes placed on it in the session).
+- ``"gpus"``, one row per line about a GPU: ``told`` (category: found, created, ignored), ``device``, ``gpu``, ``name``,
   ``pci_bus_id``, ``compute_capability``, ``memory_mb`` (Int64, MiB), ``detail`` (string), ``line``.
-- ``"events"``, one row an op that ran eagerly, in order: ``op``, ``assigned``, ``device`` (category),
+- ``"events"``, one row per op that ran eagerly, in order: ``op``, ``assigned``, ``device`` (category),
   ``session``, ``line``.
-- ``"ops"``, one row an op type, or a function that ran eagerly, on a device: ``op``, ``assigned``, ``device``
-  (category), ``nodes``, ``eager`` (int64), ``reason`` (category, what its kernels say about a GPU).
-- ``"sessions"``, one row a session: ``nodes``, ``events``, ``first_line`` (int64) and a column a device with its nodes.
-- ``"overridden"``, one row a request that TensorFlow says it overrode, indexed by node: ``requested``, ``assigned``
-  (category, as printed), ``reason`` (category: reference, colocation), ``nodes`` (int64, how many follow), ``line``.
-- ``"unparsed"``, one row a piece of text that was not understood: ``line``, ``column`` (int64), ``text`` (string).
-- ``"notes"``, one row a note of the reader: ``line`` (int64), ``kind`` (category: undone, cut, ambiguous,
-  overridden, colocation, ignored),
-  ``text`` (string).
+- ``"ops"``, one row per device and op type, or function that ran eagerly: ``op``, ``assigned``, ``device``
+  (category), ``nodes``, ``eager`` (int64), ``reason`` (category, whether it has GPU kernels).
+- ``"sessions"``, one row per session: ``nodes``, ``events``, ``first_line`` (int64), and the number of nodes in a
+  column per device.
+- ``"overridden"``, one row per request that TensorFlow reports as overridden, indexed by node: ``requested``,
+  ``assigned`` (category, as printed), ``reason`` (category: reference, colocation), ``nodes`` (int64, number of
+  affected nodes), ``line``.
+- ``"unparsed"``, one row per piece of text that was not understood: ``line``, ``column`` (int64), ``text`` (string).
+- ``"notes"``, one row per note of the parser: ``line`` (int64), ``kind`` (category: undone, cut, ambiguous,
+  overridden, colocation, ignored), ``text`` (string).
 
-``frame.attrs["notes"]`` has the notes as sentences, whatever the table.
+``frame.attrs["notes"]`` holds the notes as sentences, for every table.
 
-`log_diff_frame`, one row a node that differs, indexed by its name: ``type``, ``logged``, ``other``, ``rule``
+`log_diff_frame`, one row per node that differs, indexed by its name: ``type``, ``logged``, ``other``, ``rule``
 (category).
 """
 
@@ -54,10 +55,10 @@ from gpuplace.views.tables.palette import device_label
 
 
 def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
-    """A table of a log; see the module for the columns.
+    """Return a table of a log; see the module for the columns.
 
     Args:
-        log: what `gpuplace.parse_log` gave.
+        log: the result of `gpuplace.parse_log`.
         table: ``"nodes"``, ``"devices"``, ``"gpus"``, ``"events"``, ``"ops"``, ``"sessions"``, ``"overridden"``,
             ``"unparsed"`` or ``"notes"``.
 
@@ -73,13 +74,13 @@ def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
 
 def _nodes(log: LoggedPlacement) -> pd.DataFrame:
     names, types, devices, sessions, lines = _columns(log.rows, 5)
-    # A later session may have moved all of a device's.
-    known = dict.fromkeys([*log.placement_view.devices, *devices])
+    # A later session may have moved all nodes of a device.
+    all_devices = dict.fromkeys([*log.placement_view.devices, *devices])
     return Table(
         {
             "type": category(types),
             "assigned": category(devices),
-            "device": device_category(devices, list(known)),
+            "device": device_category(devices, list(all_devices)),
             "scope": scope_category(names),
             "session": pd.array(sessions, dtype="int64"),
             "line": pd.array(lines, dtype="int64"),
@@ -107,10 +108,10 @@ def _devices(log: LoggedPlacement) -> pd.DataFrame:
 
 
 def _gpus(log: LoggedPlacement) -> pd.DataFrame:
-    told, device, gpu, name, bus, capability, memory, detail, line = _columns(log.gpus, 9)
+    statement, device, gpu, name, bus, capability, memory, detail, line = _columns(log.gpus, 9)
     return Table(
         {
-            "told": category(told),
+            "told": category(statement),
             "device": category(device),
             "gpu": pd.array(gpu, dtype="Int64"),
             "name": category(name),
@@ -217,10 +218,10 @@ _TABLES: dict[str, Callable[[LoggedPlacement], pd.DataFrame]] = {
 
 
 def log_diff_frame(diff: LogDiff) -> pd.DataFrame:
-    """One row a node that has another device than the log says; see the module for the columns.
+    """Return one row per node whose device differs from the log; see the module for the columns.
 
     Args:
-        diff: what ``log.diff(other)`` or ``log.compare(graph)`` gave.
+        diff: the result of ``log.diff(other)`` or ``log.compare(graph)``.
     """
     node, op_type, logged, other, rule = _columns(diff.moves, 5)
     return Table(
@@ -235,10 +236,10 @@ def log_diff_frame(diff: LogDiff) -> pd.DataFrame:
 
 
 def run_comparison_frame(comparison: RunComparison) -> pd.DataFrame:
-    """One row a node that ran on another device: ``type``, ``predicted``, ``ran``, ``reason`` (category).
+    """Return one row per node that ran on another device: ``type``, ``predicted``, ``ran``, ``reason`` (category).
 
     Args:
-        comparison: what `gpuplace.compare` gave.
+        comparison: the result of `gpuplace.compare`.
     """
     node, op_type, predicted, ran, reason = _columns(comparison.differences, 5)
     columns = {"type": op_type, "predicted": predicted, "ran": ran, "reason": reason}

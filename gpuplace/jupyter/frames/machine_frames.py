@@ -1,13 +1,13 @@
-"""The GPUs of a machine, and what a session has in their memory, as pandas DataFrames.
+"""The GPUs of a machine, and a session's memory on them, as pandas DataFrames.
 
-`mapping_frame`, one row a GPU or a device on it: ``gpu``, ``name``, ``pci_bus_id``, ``visible`` (Int32), ``device``,
-``memory_limit`` (Int64, bytes), ``reason``.
+`mapping_frame`, one row per GPU, or per device on it: ``gpu``, ``name``, ``pci_bus_id``, ``visible`` (Int32),
+``device``, ``memory_limit`` (Int64, bytes), ``reason``.
 
-`allocator_frame`, one row a simulated GPU of a session, indexed by device: ``memory_limit``, ``bytes_in_use``,
+`allocator_frame`, one row per simulated GPU of a session, indexed by device: ``memory_limit``, ``bytes_in_use``,
 ``peak_bytes_in_use``, ``bytes_from_gpu``, ``largest_alloc``, ``largest_free`` (int64, bytes), ``allocations``,
-``chunks`` (int64), ``fragmentation`` (float64, 0 to 1). `chunks_frame`, one row a chunk in address order: ``device``,
-``address``, ``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, who asked), ``allocation``
-(Int64).
+``chunks`` (int64), ``fragmentation`` (float64, 0 to 1). `chunks_frame`, one row per chunk in address order: ``device``,
+``address``, ``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, the requester),
+``allocation`` (Int64).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from gpuplace.views.tables.rows import mapping_cells
 
 
 def mapping_frame(rows: Iterable[MappingRow]) -> pd.DataFrame:
-    """The chain physical GPU -> visible GPU -> device of a machine, hidden GPUs and reasons included.
+    """Return the chain physical GPU -> visible GPU -> device of a machine, with hidden GPUs and the reasons.
 
     Args:
-        rows: what ``machine.mapping(config)`` gave.
+        rows: the result of ``machine.mapping(config)``.
     """
     cells = mapping_cells(rows)
     gpu, name, bus, visible, device, limit, reason = zip(*cells, strict=True) if cells else ((),) * 7
@@ -47,12 +47,12 @@ def mapping_frame(rows: Iterable[MappingRow]) -> pd.DataFrame:
 
 
 def session_frame(session: Any, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
-    """A table of a session: of its placement, or of what its GPUs' memory holds.
+    """Return a table of a session: of its placement, or of the memory of its GPUs.
 
     Args:
         session: a `Session`.
-        table: which; ``"memory"`` and ``"chunks"`` are of its GPUs' allocators.
-        depth: of ``"scopes"`` alone: how many levels.
+        table: the table; ``"memory"`` and ``"chunks"`` are about its GPUs' allocators.
+        depth: the number of levels; for ``"scopes"`` only.
 
     Raises:
         ValueError: there is no such table.
@@ -65,7 +65,7 @@ def session_frame(session: Any, table: str = "nodes", *, depth: int | None = Non
 
 
 def allocator_frame(session: Any) -> pd.DataFrame:
-    """One row a simulated GPU: what its allocator counts; see the module for the columns."""
+    """Return one row per simulated GPU with its allocator's counters; see the module for the columns."""
     allocators = session.allocators
     stats = [allocator.stats() for allocator in allocators.values()]
     whole = list(allocators.values())
@@ -79,14 +79,14 @@ def allocator_frame(session: Any) -> pd.DataFrame:
         "allocations": [counters.num_allocs for counters in stats],
         "chunks": [len(allocator.chunks()) for allocator in whole],
     }
-    found = Table(columns, index=pd.Index(list(allocators), name="device", dtype="str"), dtype="int64")
-    return found.assign(
+    frame = Table(columns, index=pd.Index(list(allocators), name="device", dtype="str"), dtype="int64")
+    return frame.assign(
         fragmentation=np.array([allocator.fragmentation() for allocator in whole], dtype=float)
     )
 
 
 def chunks_frame(session: Any) -> pd.DataFrame:
-    """One row a chunk of a simulated GPU's memory, in address order; see the module for the columns."""
+    """Return one row per chunk of simulated GPU memory, in address order; see the module for the columns."""
     rows = [(name, chunk) for name, allocator in session.allocators.items() for chunk in allocator.chunks()]
     return Table(
         {

@@ -6,39 +6,39 @@
 column         type                meaning
 =============  ==================  =========================================================================
 type           category            op type
-requested      category            device asked for, as written; missing where nothing was asked
-assigned       category            full name of the device; missing where the node has none
+requested      category            requested device, as written; missing without a request
+assigned       category            full name of the device; missing if the node has none
 device         category, ordered   short name, ``GPU:2``, in the machine's order
-met            boolean             whether the device is what was asked for; missing where nothing was asked
-rule           category            the rule that settled the device; missing for a log
-decided_by     string              the culprit: the node that the rule applies to, or that is followed
+met            boolean             whether the device matches the request; missing without a request
+rule           category            the rule that determined the device; missing for a log
+decided_by     string              the culprit: the node that the rule applies to, or the followed node
 scope          category            name scope
-source         string              ``file:line`` that made the node; missing where unknown
+source         string              ``file:line`` that created the node; missing if unknown
 =============  ==================  =========================================================================
 
 Each table is a function here and a name for ``placement.frame(name)``: ``"nodes"`` (the one above), ``"edges"``,
-``"copies"``, ``"devices"``, ``"scopes"``, ``"groups"``, ``"memory"``, ``"kernels"`` and ``"errors"``. What a machine
-and a session's memory hold is in `machine_frames`, reasons and moves are in `explanation_frames`.
+``"copies"``, ``"devices"``, ``"scopes"``, ``"groups"``, ``"memory"``, ``"kernels"`` and ``"errors"``. Tables of
+machines and of a session's memory are in `machine_frames`; explanations and moves are in `explanation_frames`.
 
-`edges_frame`, one row an edge: ``src``, ``src_output`` (Int32, missing for control edges), ``dst``, ``dst_input``,
-``src_device``, ``dst_device``, ``dtype``, ``shape``, ``bytes`` (Int64, missing where unknown), ``bytes_per_example``
-(Int64, where the size is proportional to an unknown batch), ``copy`` (bool: whether a step copies the tensor to get it
-there) and ``control`` (bool). `copies_frame`, one row for each tensor that a step copies to another device, with the
-columns of an edge, of which ``dst`` and ``dst_input`` are those of the first consumer (missing for a fetch), and
-``consumers`` (int64), ``runs`` (int64: how often a step copies it), ``use`` (category: ``feed``, ``fetch``, or empty
-between nodes). `devices_frame`, one row a device.
+`edges_frame`, one row per edge: ``src``, ``src_output`` (Int32, missing for control edges), ``dst``, ``dst_input``,
+``src_device``, ``dst_device``, ``dtype``, ``shape``, ``bytes`` (Int64, missing if unknown), ``bytes_per_example``
+(Int64, if the size is proportional to an unknown batch size), ``copy`` (bool: whether a step copies the tensor for this
+edge) and ``control`` (bool). `copies_frame`, one row per tensor that a step copies to another device, with the columns
+of an edge, where ``dst`` and ``dst_input`` are those of the first consumer (missing for a fetch), and ``consumers``
+(int64), ``runs`` (int64: copies per step), ``use`` (category: ``feed``, ``fetch``, or empty between nodes).
+`devices_frame`, one row per device.
 
-`groups_frame`, one row a node that has to share its device with others, indexed by its name: ``group`` (int64, counted
-from 0), ``size`` (int64), ``assigned``, ``requested`` (category, what the group asks for together), ``decided_by``
-(string, the culprit of the verdict on the node that was visited first). `memory_frame`, one row a device, indexed by
-full name: ``memory_limit`` (Int64, bytes; missing for CPUs), ``tensors``, ``bytes``, ``unsized`` (int64: tensors that
-its nodes make, their bytes where the size is known, how many have none), ``copies_in``, ``bytes_in``. `errors_frame`,
-one row an error, the first being TensorFlow's: ``error`` (category, its class), ``node`` (string), ``message``,
-``hint`` (string).
-`kernels_frame`, one row a kernel, indexed by op: ``device_type`` (category), ``constraints``, ``host_memory``,
+`groups_frame`, one row per node that must share its device with others, indexed by its name: ``group`` (int64, counted
+from 0), ``size`` (int64), ``assigned``, ``requested`` (category, the combined request of the group), ``decided_by``
+(string, the culprit of the verdict on the first visited node). `memory_frame`, one row per device, indexed by
+full name: ``memory_limit`` (Int64, bytes; missing for CPUs), ``tensors``, ``bytes``, ``unsized`` (int64: number of
+tensors that its nodes create, their bytes as far as known, and the number of unknown sizes), ``copies_in``,
+``bytes_in``. `errors_frame`, one row per error, the first being TensorFlow's: ``error`` (category, its class), ``node``
+(string), ``message``, ``hint`` (string).
+`kernels_frame`, one row per kernel, indexed by op: ``device_type`` (category), ``constraints``, ``host_memory``,
 ``label`` (string), ``priority`` (int32), ``computable`` (bool).
 
-Missing values are shown as nothing (`Table`).
+Missing values are displayed as empty cells (`Table`).
 """
 
 from __future__ import annotations
@@ -58,13 +58,15 @@ from gpuplace.why.rules import RULES
 
 
 def placement_frame(placement: Any) -> pd.DataFrame:
-    """One row a node, indexed by its name; see the module for the columns."""
+    """Return one row per node, indexed by its name; see the module for the columns."""
     view = view_of(placement)
     device = np.asarray(view.device, dtype=np.int64)
     labels = list(dict.fromkeys(map(device_label, view.devices)))
     short = np.array([*(labels.index(device_label(name)) for name in view.devices), -1], dtype=np.int64)
-    asked = np.array([bool(request) for request in view.requests] or [False])[view.request] & (device >= 0)
-    met = pd.arrays.BooleanArray(~view.is_unmet, ~asked)
+    has_request = np.array([bool(request) for request in view.requests] or [False])[view.request] & (
+        device >= 0
+    )
+    met = pd.arrays.BooleanArray(~view.is_unmet, ~has_request)
     sources = (view.source_line(node) or None for node in range(len(view)))
     columns = {
         "type": coded(np.asarray(view.op_type, dtype=np.int64), view.op_types),
@@ -82,7 +84,7 @@ def placement_frame(placement: Any) -> pd.DataFrame:
 
 
 def _verdict_columns(view: Any) -> dict[str, Any]:
-    """The rule that settled each node's device, and the culprit; missing values where nobody knows."""
+    """Return the rule that determined each node's device, and the culprit; missing if unknown."""
     if view.verdicts is None:
         none = np.full(len(view), -1, dtype=np.int64)
         return {"rule": coded(none, []), "decided_by": pd.array([None] * len(view), dtype="string")}
@@ -95,7 +97,7 @@ def _verdict_columns(view: Any) -> dict[str, Any]:
 
 
 def edges_frame(placement: Any) -> pd.DataFrame:
-    """One row an edge; see the module for the columns."""
+    """Return one row per edge; see the module for the columns."""
     view = view_of(placement)
     is_control = view.is_control
     names = np.array(view.names, dtype=object)
@@ -115,11 +117,11 @@ def edges_frame(placement: Any) -> pd.DataFrame:
 
 
 def copies_frame(placement: Any, numbers: Sequence[int] | None = None) -> pd.DataFrame:
-    """One row a copy; see the module for the columns.
+    """Return one row per copy; see the module for the columns.
 
     Args:
-        placement: a `Placement`, or what has a `PlacementView`.
-        numbers: positions in the copies of the view; None: all.
+        placement: a `Placement`, or an object with a `PlacementView`.
+        numbers: indices into the copies of the view; None for all.
     """
     view = view_of(placement)
     chosen = range(len(view.copies)) if numbers is None else numbers
@@ -151,11 +153,11 @@ def copies_frame(placement: Any, numbers: Sequence[int] | None = None) -> pd.Dat
 
 
 def _tensor_columns(view: Any, nodes: np.ndarray, outputs: np.ndarray) -> dict[str, Any]:
-    """Type, shape and bytes of tensors, missing for control edges and where unknown."""
+    """Return dtype, shape and bytes of tensors; missing for control edges and unknown values."""
     keys, tensor = np.unique(np.stack((nodes, outputs), axis=1), axis=0, return_inverse=True)
     tensor = tensor.reshape(-1)
-    known = iter(view.tensors_of(keys[keys[:, 1] >= 0].tolist()))
-    facts = [next(known) if port >= 0 else None for port in keys[:, 1].tolist()]
+    data_facts = iter(view.tensors_of(keys[keys[:, 1] >= 0].tolist()))
+    facts = [next(data_facts) if port >= 0 else None for port in keys[:, 1].tolist()]
     dtypes = category("" if fact is None else fact.dtype for fact in facts)
     shapes = pd.array([None if fact is None else fact.shape_text or None for fact in facts], dtype="string")
     sizes = pd.array([None if fact is None else fact.nbytes for fact in facts], dtype="Int64")
@@ -169,11 +171,11 @@ def _tensor_columns(view: Any, nodes: np.ndarray, outputs: np.ndarray) -> dict[s
 
 
 def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
-    """The rows of `placement_frame` or `edges_frame` that are in a `Trace`.
+    """Return the rows of `placement_frame` or `edges_frame` that belong to a `Trace`.
 
     Args:
-        trace: what ``placement.trace("name")`` gave.
-        table: ``"nodes"``, ``"edges"`` (those that were gone along) or ``"copies"``.
+        trace: the result of ``placement.trace("name")``.
+        table: ``"nodes"``, ``"edges"`` (the traversed ones) or ``"copies"``.
 
     Raises:
         ValueError: there is no such table.
@@ -185,11 +187,11 @@ def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
     if table == "copies":
         numbers = trace.view.copy_of_edge[trace.edges]
         return copies_frame(trace.view, np.unique(numbers[numbers >= 0]).tolist())
-    raise ValueError(f"No table {table!r} of a trace: choose one of nodes, edges, copies")
+    raise ValueError(f"There is no table {table!r} of a trace: choose one of nodes, edges, copies")
 
 
 def devices_frame(placement: Any) -> pd.DataFrame:
-    """One row a device of the machine, indexed by full name: what it was given and what is copied to it."""
+    """Return one row per device, indexed by full name: its nodes, and the copies to it."""
     rows = device_rows(placement)
     return Table(
         {
@@ -205,7 +207,7 @@ def devices_frame(placement: Any) -> pd.DataFrame:
 
 
 def scopes_frame(placement: Any, depth: int = 1) -> pd.DataFrame:
-    """One row a name scope down to a depth, one column a device: how many nodes of the scope are there."""
+    """Return one row per name scope down to a depth, with a column per device for the number of nodes."""
     rows = scope_rows(placement, depth)
     view = view_of(placement)
     labels = [label for label in dict.fromkeys(view.labels) if any(label in row.devices for row in rows)]
@@ -217,7 +219,7 @@ def scopes_frame(placement: Any, depth: int = 1) -> pd.DataFrame:
 
 
 def kernels_frame(op: str, release: str | None = None) -> pd.DataFrame:
-    """The kernels registered for an op type: device type, attribute values, host memory.
+    """Return the kernels registered for an op type: device type, attribute values, host memory.
 
     Raises:
         NotFoundError: there is no such op.
@@ -239,7 +241,7 @@ def kernels_frame(op: str, release: str | None = None) -> pd.DataFrame:
 
 
 def groups_frame(placement: Any) -> pd.DataFrame:
-    """One row a node that has to share its device with other nodes; see the module for the columns."""
+    """Return one row per node that must share its device with other nodes; see the module for the columns."""
     groups = tuple(placement.groups())
     sizes = [len(group.nodes) for group in groups]
 
@@ -259,7 +261,7 @@ def groups_frame(placement: Any) -> pd.DataFrame:
 
 
 def memory_frame(placement: Any) -> pd.DataFrame:
-    """One row a device: its memory and what its nodes make that others read; see the module for the columns."""
+    """Return one row per device: its memory limit and the tensors of its nodes; see the module for the columns."""
     view = view_of(placement)
     devices = devices_frame(placement)
     tensors = np.zeros((len(view.devices) + 1, 3), dtype=np.int64)
@@ -268,12 +270,12 @@ def memory_frame(placement: Any) -> pd.DataFrame:
     for node, output in outputs.tolist():
         nbytes = view.tensor_of(node, output).nbytes
         tensors[view.device[node]] += (1, nbytes or 0, nbytes is None)
-    made = Table(tensors[:-1], index=devices.index, columns=["tensors", "bytes", "unsized"])
-    return pd.concat([devices[["memory_limit"]], made, devices[["copies_in", "bytes_in"]]], axis=1)
+    tensor_columns = Table(tensors[:-1], index=devices.index, columns=["tensors", "bytes", "unsized"])
+    return pd.concat([devices[["memory_limit"]], tensor_columns, devices[["copies_in", "bytes_in"]]], axis=1)
 
 
 def errors_frame(placement: Any) -> pd.DataFrame:
-    """One row an error of a placement that was kept nonetheless; see the module for the columns."""
+    """Return one row per error of a partial placement; see the module for the columns."""
     errors = placement.errors
     names = placement.graph.names
     guilty = [getattr(fault, "node", getattr(fault, "first", None)) for fault in placement.faults]
@@ -288,13 +290,13 @@ def errors_frame(placement: Any) -> pd.DataFrame:
 
 
 def _kernels_of_graph(placement: Any) -> pd.DataFrame:
-    """The kernels of every op type of a graph that has any; functions of the graph have none."""
-    known = dict.fromkeys(fact.signature.op_type for fact in placement.facts if not fact.is_function)
-    frames = [kernels_frame(op, placement.release) for op in sorted(known)]
+    """Return the kernels of every op type of a graph; functions of the graph have none."""
+    op_types = dict.fromkeys(fact.signature.op_type for fact in placement.facts if not fact.is_function)
+    frames = [kernels_frame(op, placement.release) for op in sorted(op_types)]
     if not frames:
         return kernels_frame("NoOp", placement.release).iloc[:0]
-    found = pd.concat(frames)
-    return found.assign(device_type=category(found["device_type"].tolist()))
+    kernels = pd.concat(frames)
+    return kernels.assign(device_type=category(kernels["device_type"].tolist()))
 
 
 _TABLES: dict[str, Callable[..., pd.DataFrame]] = {
@@ -311,12 +313,12 @@ _TABLES: dict[str, Callable[..., pd.DataFrame]] = {
 
 
 def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
-    """A table of a placement by its name; see the module for names and columns.
+    """Return a table of a placement by its name; see the module for names and columns.
 
     Args:
         placement: a `Placement` or `PlacementView`.
-        table: which.
-        depth: of ``"scopes"`` alone: how many levels.
+        table: the table.
+        depth: the number of levels; for ``"scopes"`` only.
 
     Raises:
         ValueError: there is no such table.

@@ -1,18 +1,18 @@
 """The rows of a sweep as a pandas DataFrame with typed columns.
 
-``gpuplace.sweep``, one row a case; its index is the number of the case:
+``gpuplace.sweep``, one row per case; its index is the number of the case:
 
 =============  ==================  =========================================================================
 column         type                meaning
 =============  ==================  =========================================================================
 graph          category            path or name
 machine        category            text or name
-config         category            the ``ConfigProto`` as text, or its name; missing where there is none
-release        category            as which TensorFlow
-...                                what was asked, below
-seconds        float64             what the case took; missing where it killed its worker
-error          category            class of what went wrong; missing where nothing did
-message        string              what it says
+config         category            the ``ConfigProto`` as text, or its name; missing without one
+release        category            the TensorFlow release
+...                                the results, below
+seconds        float64             run time of the case; missing if it killed its worker
+error          category            class of the error; missing without one
+message        string              message of the error
 =============  ==================  =========================================================================
 
 - ``what="place"``: ``nodes``, ``on_gpu`` (Int64), ``devices`` (dict: local device name to number of nodes),
@@ -35,17 +35,17 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.table import Table
-from gpuplace.sweeps.answers import CASE, COLUMNS, OUTCOME, Row
+from gpuplace.sweeps.evaluation import CASE, COLUMNS, OUTCOME, Row
 
 _TYPES = {int: "Int64", float: "float64", bool: "boolean", str: "string"}
 
 
 def sweep_frame(rows: Sequence[Row], what: str) -> pd.DataFrame:
-    """The table of a sweep; see the module for the columns.
+    """Return the table of a sweep; see the module for the columns.
 
     Args:
         rows: its rows, in order.
-        what: what was asked.
+        what: the computation: ``"place"``, ``"estimate"`` or ``"advise"``.
     """
     columns: dict[str, Any] = {}
     for name in CASE:

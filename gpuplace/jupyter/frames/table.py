@@ -1,7 +1,7 @@
-r"""The DataFrame that all tables are, and its columns: nothing is shown where a value is missing.
+r"""The DataFrame class of all tables, and its columns: missing values are displayed as empty cells.
 
-A missing value stays one, for ``isna`` and ``dropna``; it is only not shown as ``NaN`` or ``<NA>``, which would say of
-a node without a request that something went wrong. What a terminal would obey is shown written out.
+A missing value is still missing for ``isna`` and ``dropna``. It is not displayed as ``NaN`` or ``<NA>``, because, for
+example, a node without a request is not an error. Control characters are displayed escaped.
 
 >>> table = Table({"requested": pd.Categorical(["/cpu:0", None]), "node": ["a", "b\x1b[2J"]})
 >>> print(table)
@@ -26,7 +26,7 @@ from gpuplace.display import safe_text
 
 
 class Table(pd.DataFrame):  # type: ignore[misc]
-    """A DataFrame; missing texts and whole numbers are shown as nothing."""
+    """A DataFrame that displays missing texts and integers as empty cells."""
 
     @property
     def _constructor(self) -> Any:
@@ -40,32 +40,32 @@ class Table(pd.DataFrame):  # type: ignore[misc]
         return repr(self._as_shown())
 
     def _repr_html_(self) -> str | None:
-        found: str | None = self._as_shown()._repr_html_()
-        return found
+        markup: str | None = self._as_shown()._repr_html_()
+        return markup
 
     def to_string(self, *args: Any, **options: Any) -> Any:
-        """As of a DataFrame, but as it is shown."""
+        """As for a DataFrame, with the displayed values."""
         return self._as_shown(whole=True).to_string(*args, **options)
 
     def to_html(self, *args: Any, **options: Any) -> Any:
-        """As of a DataFrame, but as it is shown."""
+        """As for a DataFrame, with the displayed values."""
         return self._as_shown(whole=True).to_html(*args, **options)
 
     def _as_shown(self, *, whole: bool = False) -> pd.DataFrame:
-        """A plain DataFrame of the same shape with other texts, where pandas prints them (or everywhere)."""
-        made = pd.DataFrame(self)
+        """Return a plain DataFrame of the same shape with the displayed texts, in the printed rows or in all."""
+        frame = pd.DataFrame(self)
         rows = np.arange(len(self)) if whole else _printed(len(self))
         for position in range(self.shape[1]):
-            values = _shown_values(pd.Series(made.iloc[:, position]), rows)
+            values = _shown_values(pd.Series(frame.iloc[:, position]), rows)
             if values is not None:
-                made.isetitem(position, values)
-        made.index = _shown_index(made.index, rows)
-        made.columns = _shown_index(made.columns, np.arange(self.shape[1]))
-        return made
+                frame.isetitem(position, values)
+        frame.index = _shown_index(frame.index, rows)
+        frame.columns = _shown_index(frame.columns, np.arange(self.shape[1]))
+        return frame
 
 
 class Column(pd.Series):  # type: ignore[misc]
-    """A column or a row of a `Table`; missing values are shown as nothing."""
+    """A column or a row of a `Table` that displays missing values as empty cells."""
 
     @property
     def _constructor(self) -> Any:
@@ -79,48 +79,48 @@ class Column(pd.Series):  # type: ignore[misc]
         return self._with_own_type(repr(self._as_shown(_printed(len(self)))))
 
     def to_string(self, *args: Any, **options: Any) -> Any:
-        """As of a Series, but as it is shown."""
+        """As for a Series, with the displayed values."""
         return self._as_shown(np.arange(len(self))).to_string(*args, **options)
 
     def value_counts(self, *args: Any, **options: Any) -> pd.Series:
-        """As of a Series, labels shown as values are."""
+        """As for a Series; labels are displayed like values."""
         return Column(super().value_counts(*args, **options))
 
     def _as_shown(self, rows: np.ndarray[Any, Any]) -> pd.Series:
-        made = pd.Series(self)
-        values = _shown_values(made, rows)
+        series = pd.Series(self)
+        values = _shown_values(series, rows)
         if values is not None:
-            made = pd.Series(values, made.index, object, made.name)
-        made.index = _shown_index(made.index, rows)
-        return made
+            series = pd.Series(values, series.index, object, series.name)
+        series.index = _shown_index(series.index, rows)
+        return series
 
     def _with_own_type(self, text: str) -> str:
-        """The text of what is shown, which ends with a type, with the column's own there."""
-        before, found, _ = text.rpartition("dtype: object")
-        return f"{before}dtype: {self.dtype}" if found else text
+        """Replace the dtype at the end of a displayed text by the column's own."""
+        before, marker, _ = text.rpartition("dtype: object")
+        return f"{before}dtype: {self.dtype}" if marker else text
 
 
 def _printed(count: int) -> np.ndarray[Any, Any]:
-    """The rows of so many that pandas prints, and some more: of many the first and the last alone."""
+    """Return the rows that pandas prints out of a number of rows, and some more: for many rows, the first and last."""
     most = pd.get_option("display.max_rows")
     rows = np.arange(count)
     return np.concatenate((rows[:most], rows[-most:])) if most and count > 2 * most else rows
 
 
 def _shown_values(column: pd.Series, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """What is shown of a column in these rows, nothing elsewhere; None where it is shown as it is.
+    """Return the displayed values of a column in some rows, empty elsewhere; None if they equal the values.
 
     Args:
         column: the column.
-        rows: those that are printed.
+        rows: the rows that are printed.
     """
     kind = column.dtype
     if isinstance(kind, np.dtype) and kind.kind != "O":
         return None
-    given = column.iloc[rows].to_numpy(dtype=object)
+    originals = column.iloc[rows].to_numpy(dtype=object)
     missing = column.iloc[rows].isna().to_numpy()
-    shown = [safe_text(value) if isinstance(value, str) else value for value in given]
-    if not missing.any() and all(map(operator.is_, shown, given)):
+    shown = [safe_text(value) if isinstance(value, str) else value for value in originals]
+    if not missing.any() and all(map(operator.is_, shown, originals)):
         return None
     values = np.full(len(column), "", dtype=object)
     for row, value, is_missing in zip(rows.tolist(), shown, missing.tolist(), strict=True):
@@ -129,7 +129,7 @@ def _shown_values(column: pd.Series, rows: np.ndarray[Any, Any]) -> np.ndarray[A
 
 
 def _shown_index(index: pd.Index, rows: np.ndarray[Any, Any]) -> pd.Index:
-    """Labels as they are shown; those of several levels as they are."""
+    """Return labels as they are displayed; labels of several levels are unchanged."""
     if isinstance(index, pd.MultiIndex):
         return index
     values = _shown_values(pd.Series(index), rows)

@@ -1,32 +1,32 @@
-"""Timelines as pandas DataFrames with typed columns; times are microseconds since the step's begin.
+"""Timelines as pandas DataFrames with typed columns; times are in microseconds since the start of the step.
 
-``timeline.frame()``, one row an event in the order of their begin:
+``timeline.frame()``, one row per event, by start time:
 
 =============  ==================  =========================================================================
 column         type                meaning
 =============  ==================  =========================================================================
-node           string              name; of a copy, that of its ``_Send`` or ``_Recv``
+node           string              name; for a copy, that of its ``_Send`` or ``_Recv``
 op             category            op type
 device         category            full name
 lane           category, ordered   ``GPU:0``, ``GPU:0 stream 13``, ``CPU:0 (2)``, as in the picture
-thread         Int64               the thread that did it; missing where it is unknown
-start, end     float64             begin and end
+thread         Int64               the thread that ran it; missing if unknown
+start, end     float64             start and end
 duration       float64             end - start
-bytes          Int64               size of the outputs; missing where it is unknown
+bytes          Int64               size of the outputs; missing if unknown
 transfer       bool                whether it sends, receives or copies
 critical       bool                whether it is on the critical path
 =============  ==================  =========================================================================
 
 Further tables by name:
 
-- ``"copies"``, a row a tensor that crossed between devices: ``tensor`` (string), ``source``, ``target`` (category, full
+- ``"copies"``, a row per copy between devices: ``tensor`` (string), ``source``, ``target`` (category, full
   names), ``start``, ``end``, ``duration`` (float64), ``bytes`` (Int64).
 - ``"devices"``, indexed by full name: ``nodes`` (int64), ``busy``, ``share`` (float64, 0 to 1), ``copies_in``,
   ``bytes_in`` (int64), ``longest_gap`` (float64).
-- ``"gaps"``, the longest times in which a device had nothing to do: ``device`` (category), ``start``, ``end``,
-  ``duration`` (float64), ``node`` (string, what ran next), ``waits_for`` (string, what it had last).
-- ``"path"``, the critical path in order: the columns of the events, and ``weight`` (float64, what each adds).
-- ``"hints"``, a row a change that was tried: ``node`` (string), ``op`` (category), ``before``, ``after`` (category,
+- ``"gaps"``, the longest idle times of devices: ``device`` (category), ``start``, ``end``, ``duration`` (float64),
+  ``node`` (string, the next node), ``waits_for`` (string, its last input).
+- ``"path"``, the critical path in order: the columns of the events, and ``weight`` (float64, the time that each adds).
+- ``"hints"``, a row per change that was tried: ``node`` (string), ``op`` (category), ``before``, ``after`` (category,
   full names), ``waits`` (string), ``wait`` (float64), ``tensor`` (string), ``bytes`` (Int64), ``copies_before``,
   ``copies_after``, ``bytes_before``, ``bytes_after`` (int64), ``text`` (string).
 """
@@ -170,11 +170,11 @@ TABLES: dict[str, Callable[[StepTimeline], pd.DataFrame]] = {
     "path": _path,
     "hints": _hints,
 }
-"""Name -> table."""
+"""Table name -> function."""
 
 
 def timeline_frame(timeline: StepTimeline, table: str = "events") -> pd.DataFrame:
-    """A table of a timeline by its name; see the module for names and columns.
+    """Return a table of a timeline by its name; see the module for names and columns.
 
     Raises:
         ValueError: there is no such table.

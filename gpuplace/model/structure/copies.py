@@ -12,28 +12,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 _ALIKE = 0.8
-"""The part of the variables of two towers that both read, at the least."""
+"""Least share of the variables of two towers that both read, and least ratio of their sizes."""
 _LEAST_VARIABLES = 3
-"""Variables of a tower, at the least."""
+"""Least number of variables of a tower."""
 _MOSTLY = 0.6
-"""The part of the layers that lies in towers, at the least."""
+"""Least share of the layers that are in towers."""
 
 
-def towers(variables: Sequence[frozenset[int]], links: Iterable[tuple[int, int]]) -> list[list[int]]:
+def towers(
+    variables: Sequence[frozenset[int]], sizes: Sequence[int], links: Iterable[tuple[int, int]]
+) -> list[list[int]]:
     """Return the positions of each tower, in order; empty if there are no towers.
 
     Args:
         variables: [positions] variables that each part reads; parts are in the order of the flow.
+        sizes: [positions] ops of each part.
         links: pairs of positions between which data flows.
 
     >>> w, v, u = (frozenset({variable}) for variable in range(3))
-    >>> towers([w, w, v, v, u, u, frozenset()], {(0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 6)})
+    >>> towers([w, w, v, v, u, u, frozenset()], [1] * 7, {(0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 6)})
     [[0, 2, 4], [1, 3, 5]]
     """
     befores: list[list[int]] = [[] for _ in variables]
-    for one, other in links:
-        if one < other:
-            befores[other].append(one)
+    for source, other in links:
+        if source < other:
+            befores[other].append(source)
     tower_of = [-1] * len(variables)
     joined = list(range(len(variables)))  # a forest: towers that one layer takes the results of are one
 
@@ -44,23 +47,24 @@ def towers(variables: Sequence[frozenset[int]], links: Iterable[tuple[int, int]]
 
     is_join = [False] * len(variables)
     for position, reads in enumerate(variables):
-        found = {root(tower_of[before]) for before in befores[position] if tower_of[before] >= 0}
-        is_behind = any(is_join[before] for before in befores[position])
-        if len(found) > 1 and not reads:
+        towers_before = {root(tower_of[before]) for before in befores[position] if tower_of[before] >= 0}
+        is_after_join = any(is_join[before] for before in befores[position])
+        if len(towers_before) > 1 and not reads:
             is_join[position] = True
             continue
-        if is_behind and not reads:
+        if is_after_join and not reads:
             is_join[position] = True
             continue
-        if not found and not reads:
+        if not towers_before and not reads:
             continue
-        tower_of[position] = min(found, default=position)
-        for other in found:
+        tower_of[position] = min(towers_before, default=position)
+        for other in towers_before:
             joined[other] = tower_of[position]
     parts: dict[int, list[int]] = {}
     for position, tower in enumerate(tower_of):
         if tower >= 0:
             parts.setdefault(root(tower), []).append(position)
+    size_of = {tower: sum(sizes[position] for position in part) for tower, part in parts.items()}
     reading = {tower: frozenset().union(*(variables[p] for p in part)) for tower, part in parts.items()}
     alike: list[list[int]] = []
     for tower, read in reading.items():
@@ -68,7 +72,8 @@ def towers(variables: Sequence[frozenset[int]], links: Iterable[tuple[int, int]]
             continue
         for group in alike:
             first = reading[group[0]]
-            if len(read & first) >= _ALIKE * max(len(read), len(first)):
+            ends = sorted((size_of[group[0]], size_of[tower]))
+            if len(read & first) >= _ALIKE * max(len(read), len(first)) and ends[0] >= _ALIKE * ends[1]:
                 group.append(tower)
                 break
         else:

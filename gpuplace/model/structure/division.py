@@ -27,13 +27,13 @@ import numpy as np
 from gpuplace.model.structure.scopes import stem
 
 MOST = 16
-"""Parts that a part consists of, at the most."""
+"""Most parts inside a part."""
 _TOLERATED = 24
-"""Parts that are better than parts that are cut anywhere, and equal parts that are better than shorter series."""
+"""Up to this number, natural parts are preferred to even pieces, and equal parts to shorter series."""
 _LEAST_SERIES = 4
-"""Parts of a series, at the least."""
+"""Least number of parts in a series."""
 _ALONE = 8
-"""Parts up to which equal ones are no series."""
+"""Up to this number of parts, equal parts stay separate."""
 _TOKENS = re.compile(r"\d+(?=[a-z](?:_|$))|[^_]+")
 """Pieces of a name: ``Mixed 5 b``, ``block1 conv1``."""
 _PLUMBING = re.compile(
@@ -43,28 +43,28 @@ _PLUMBING = re.compile(
 )
 """Names of ops that say nothing of the layer that they end."""
 NORM = re.compile(r"norm|(^|_)(bn|ln)(_|\d|$)", re.IGNORECASE)
-"""Layers after which no part is named if it has another."""
+"""Names of normalization layers, after which a part is only named if it has no other layer."""
 _DOMINANT = 0.5
-"""The part of all items that is divided further by the next piece of its names."""
+"""A group is divided further from this share of all items on."""
 _LEAST_SCOPES = 3
-"""Scopes that make up a scope with ops between them."""
+"""Least number of inner scopes with variables for attaching the ops between them."""
 _FEW_OPS = 3
-"""Ops of a scope that is no more than an op, as a function opens it."""
+"""A scope of at most this number of ops counts as an op, such as the scope of a function."""
 _LARGEST = 0.7
-"""The part of all items that one group holds, at the most."""
+"""Largest share of all items in one group."""
 _PURE = 0.6
-"""Of the items between the first and the last of a group, the part that belongs to it."""
+"""Least share of a group's own items between its first and last item."""
 _COVERED = 0.6
-"""The part of all items that lies in groups by names."""
+"""Least share of all items in groups by names."""
 _LONGEST_PERIOD = 24
-"""Items that recur together, at the most."""
+"""Longest period of recurring items."""
 _SPAN = 0.4
-"""The part of the order that a tensor passes which is for all layers, such as a mask."""
+"""A tensor that spans this share of the order is for all layers, such as a mask."""
 
 
 @dataclass(eq=False)
 class Item:
-    """A scope, an op or a group of these, as a part of what is divided."""
+    """A scope, an op, or a group of them, while a part is divided."""
 
     label: str
     """Its name."""
@@ -77,21 +77,21 @@ class Item:
     is_heavy: bool
     """Whether it reads variables."""
     members: list[Item] = field(default_factory=list)
-    """What a group consists of."""
+    """The members of a group."""
     times: int = 1
-    """How many equal parts a series stands for."""
+    """The number of equal parts in a series."""
     is_alone: bool = False
-    """Whether it stays outside a series, as a tower does."""
+    """Whether it stays outside of series, such as a tower."""
     is_tower: bool = False
     """Whether it is a group that is a tower."""
     guests: list[Item] = field(default_factory=list)
-    """Ops and scopes without variables beside a layer that work for it."""
+    """Ops and scopes without variables that belong to the layer."""
     size: int = 1
-    """Ops in it."""
+    """Number of ops inside."""
     is_plain: bool = False
-    """Whether it is an op that is named after its type."""
+    """Whether it is an op whose name only repeats its type."""
     result: str = ""
-    """The name that an identity behind it gives its result."""
+    """The name that an identity after it gives to its result."""
 
 
 Links = set[tuple[int, int]]
@@ -105,35 +105,35 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
         items: what there is, in the order of the flow.
         links: the flow of data between them.
     """
-    found = list(items)
-    if _LEAST_SCOPES <= sum(item.key > 0 and item.is_heavy for item in found) <= MOST:
-        found, links = _glued(found, links, with_layers=False)
-        if len(found) > MOST:
-            found, links = _series(found, links)
-        if len(found) > MOST and any(item.key > 0 for item in found):
-            found, links = _glued(found, links, with_layers=True)
-        found, links = _grouped(found, links, _copies(found) if len(found) > MOST else [])
-    if len(found) > MOST:
+    parts = list(items)
+    if _LEAST_SCOPES <= sum(item.key > 0 and item.is_heavy for item in parts) <= MOST:
+        parts, links = _glued(parts, links, with_layers=False)
+        if len(parts) > MOST:
+            parts, links = _series(parts, links)
+        if len(parts) > MOST and any(item.key > 0 for item in parts):
+            parts, links = _glued(parts, links, with_layers=True)
+        parts, links = _grouped(parts, links, _copies(parts) if len(parts) > MOST else [])
+    if len(parts) > MOST:
         for divide in (_by_names, _by_flow, _by_numbers):
-            groups = divide(found, links)
-            if 1 < len(groups) < len(found) and max(len(group) for group, _ in groups) <= _LARGEST * len(
-                found
+            groups = divide(parts, links)
+            if 1 < len(groups) < len(parts) and max(len(group) for group, _ in groups) <= _LARGEST * len(
+                parts
             ):
-                found, links = _grouped(found, links, groups)
+                parts, links = _grouped(parts, links, groups)
                 break
-    found, links = _series(found, links)
-    if len(found) > MOST:
-        found, links = _grouped(found, links, _chains(found, links))
-    if len(found) > MOST:
-        found, links = _grouped(found, links, _periods(found))
-        found, links = _series(found, links)
-    if len(found) > _TOLERATED:
-        level = _Level(found, links)
+    parts, links = _series(parts, links)
+    if len(parts) > MOST:
+        parts, links = _grouped(parts, links, _chains(parts, links))
+    if len(parts) > MOST:
+        parts, links = _grouped(parts, links, _periods(parts))
+        parts, links = _series(parts, links)
+    if len(parts) > _TOLERATED:
+        level = _Level(parts, links)
         ends = even_cuts(level.crossing, 12)
         starts = [0, *ends[:-1]]
-        pieces = [(list(range(a, b)), _end_label(found[a:b])) for a, b in zip(starts, ends, strict=True)]
-        found, _ = _grouped(found, links, pieces)
-    return found
+        pieces = [(list(range(a, b)), _end_label(parts[a:b])) for a, b in zip(starts, ends, strict=True)]
+        parts, _ = _grouped(parts, links, pieces)
+    return parts
 
 
 def _grouped(
@@ -144,7 +144,7 @@ def _grouped(
     for number, (members, _) in enumerate(groups):
         for position in members:
             group_of[position] = number
-    made: list[Item] = []
+    parts: list[Item] = []
     place: dict[int, int] = {}
     at = [0] * len(items)
     inside: list[Links] = [set() for _ in groups]
@@ -158,18 +158,18 @@ def _grouped(
     for position, item in enumerate(items):
         number = group_of[position]
         if number < 0 or len(groups[number][0]) == 1:
-            at[position] = len(made)
-            made.append(item)
+            at[position] = len(parts)
+            parts.append(item)
             continue
         if number not in place:
-            place[number] = len(made)
-            made.append(_group([items[i] for i in groups[number][0]], inside[number], groups[number][1]))
+            place[number] = len(parts)
+            parts.append(_group([items[i] for i in groups[number][0]], inside[number], groups[number][1]))
         at[position] = place[number]
-    return made, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
+    return parts, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
 
 
 def _beginning(name: str, pieces: int) -> str:
-    """A name up to the end of one of its pieces.
+    """Return the first pieces of a name.
 
     >>> _beginning("Mixed_5b", 2)
     'Mixed_5'
@@ -197,7 +197,7 @@ def _group(members: list[Item], links: Links, label: str) -> Item:
 
 
 def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[Item], Links]:
-    """Layers with what is between them: it goes to the only layer that takes its result, else to one that it is for.
+    """Attach ops between layers to the only layer that uses their result, otherwise to a layer that they depend on.
 
     Args:
         items: scopes and ops.
@@ -226,6 +226,14 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
                 and max(homes) >= 0
             ):
                 home[position] = max(homes)
+    for position in reversed(
+        range(len(items))
+    ):  # a chain of ops between layers is one part, named after its last op
+        following = afters[position]
+        if home[position] < 0 and items[position].key < 0 and len(following) == 1:
+            last = following[0] if home[following[0]] < 0 else home[following[0]]
+            if items[last].key < 0 and not items[last].is_heavy:
+                home[position] = last
     for position, item in enumerate(items):
         if home[position] not in (-1, position):
             items[home[position]].guests.append(item)
@@ -236,7 +244,7 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
 
 
 def _copies(items: Sequence[Item]) -> list[tuple[list[int], str]]:
-    """Ops of one type and stem, such as the lookups of an unrolled network, wherever they are."""
+    """Return groups of ops with the same type and stem, such as the lookups of an unrolled network."""
     alike: dict[tuple[int, str], list[int]] = {}
     for position, item in enumerate(items):
         if item.key < 0:
@@ -245,7 +253,7 @@ def _copies(items: Sequence[Item]) -> list[tuple[list[int], str]]:
 
 
 def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
-    """Runs of neighbours with the same ops and stems as one item each."""
+    """Merge each run of neighbours with equal ops and stems into a series."""
     if len(items) <= _ALONE:
         return items, links
     runs: list[list[int]] = []
@@ -257,7 +265,7 @@ def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
             runs.append([position])
     if len(runs) == 1 and len(items) > _TOLERATED:
         return divided_evenly(items), set()
-    made: list[Item] = []
+    merged: list[Item] = []
     at = [0] * len(items)
     for run in runs:
         members = [items[i] for i in run]
@@ -265,16 +273,16 @@ def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
             members[0].is_alone and len(run) <= _ALONE
         )
         for position in run:
-            at[position] = len(made) if is_series else len(made) + position - run[0]
+            at[position] = len(merged) if is_series else len(merged) + position - run[0]
         if is_series:
             first, last = members[0], members[-1]
             label = first.label if first.label == last.label else f"{first.label} … {last.label}"
             signature = hash((first.signature, len(run)))
             parts = members if len(members) <= _TOLERATED else divided_evenly(members)
-            made.append(Item(label, 0, first.first, signature, first.is_heavy, parts, len(run)))
+            merged.append(Item(label, 0, first.first, signature, first.is_heavy, parts, len(run)))
         else:
-            made += members
-    return made, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
+            merged += members
+    return merged, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
 
 
 def divided_evenly(members: list[Item]) -> list[Item]:
@@ -301,7 +309,7 @@ def divided_evenly(members: list[Item]) -> list[Item]:
 
 
 def _by_names(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
-    """Groups of neighbours whose names begin alike; none where most names say nothing of neighbours."""
+    """Return groups of neighbours with a common name prefix; none if prefixes cover too few items."""
     tokens = [_TOKENS.findall(item.label) for item in items]
     common = _common_beginning(tokens)
     groups = [
@@ -324,7 +332,7 @@ def _by_names(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 
 
 def _by_numbers(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
-    """Runs of neighbours whose names have a number in common; none where most names have none."""
+    """Return runs of neighbours that share a number in their names; none if most names have no number."""
     runs: list[tuple[str, list[int]]] = []
     for position, item in enumerate(items):
         number = next(filter(str.isdigit, reversed(_TOKENS.findall(item.label))), "")
@@ -336,7 +344,7 @@ def _by_numbers(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 
 
 def _common_beginning(tokens: Sequence[Sequence[str]]) -> int:
-    """The number of pieces that nearly all names begin with."""
+    """Return the number of leading pieces that nearly all names share."""
     depth = 0
     while True:
         counts: dict[tuple[str, ...], int] = {}
@@ -351,12 +359,12 @@ def _common_beginning(tokens: Sequence[Sequence[str]]) -> int:
 def _beginnings(
     tokens: Sequence[Sequence[str]], chosen: Sequence[int], depth: int
 ) -> list[tuple[list[int], int]]:
-    """Groups by the next piece of names, where one holds most of all by the one after that; and how many they share."""
+    """Return groups by the next piece of the names and the number of shared pieces; dominant groups are redivided."""
     by_piece: dict[str, list[int]] = {}
     for position in chosen:
         if len(tokens[position]) > depth:
             by_piece.setdefault(tokens[position][depth], []).append(position)
-    found: list[tuple[list[int], int]] = []
+    groups: list[tuple[list[int], int]] = []
     for members in by_piece.values():
         if len(members) > _DOMINANT * len(tokens) and len(members) > 1:
             deeper = _beginnings(tokens, members, depth + 1)
@@ -364,21 +372,21 @@ def _beginnings(
                 tokens[position][depth + 1] for position in members if len(tokens[position]) > depth + 1
             )
             if max(pieces.values(), default=0) > _DOMINANT * len(tokens):
-                found += deeper  # divided by a later piece still
+                groups += deeper  # divided by a later piece still
                 continue
             numbered = [group for group in deeper if tokens[group[0][0]][group[1] - 1][-1:].isdigit()]
             # What goes on without a number belongs to the first of them: ``expanded_conv`` before ``expanded_conv_1``.
             rest = sorted({*members} - {position for group in numbered for position in group[0]})
-            found += numbered if numbered else deeper
+            groups += numbered if numbered else deeper
             if numbered and rest:
-                found.append((rest, depth + 1))
+                groups.append((rest, depth + 1))
         else:
-            found.append((members, depth + 1))
-    return found
+            groups.append((members, depth + 1))
+    return groups
 
 
 def _join_strays(items: list[Item], links: Links, group_of: dict[int, int]) -> None:
-    """Joins items to the groups that they work for: a merge to that of its inputs, a layer to that of its consumers."""
+    """Assign ungrouped items: a merge to the group of its inputs, a layer to the group of its consumers."""
     before: dict[int, list[int]] = {}
     after: dict[int, list[int]] = {}
     for a, b in links:
@@ -407,7 +415,7 @@ def _join_strays(items: list[Item], links: Links, group_of: dict[int, int]) -> N
 
 
 def _chains(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
-    """Layers with what follows them without reading variables, and runs of layers between groups."""
+    """Return each layer with the following items that read no variables, and runs of layers between groups."""
     taken: list[set[int]] = [set() for _ in items]
     for a, b in links:
         taken[b].add(a)
@@ -426,7 +434,7 @@ def _chains(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 
 
 def _chain_label(items: Sequence[Item]) -> str:
-    """The beginning that all names share, else the last layer's."""
+    """Return the common prefix of the names, otherwise the name of the last layer."""
     tokens = [_TOKENS.findall(item.label) for item in items]
     shared = 0
     while all(len(name) > shared and name[shared] == tokens[0][shared] for name in tokens):
@@ -435,7 +443,7 @@ def _chain_label(items: Sequence[Item]) -> str:
 
 
 def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
-    """Groups of neighbours that recur, such as attention and two layers around it; none where nothing does."""
+    """Return groups of neighbours that recur, such as attention with the layers around it."""
     codes = [hash((item.signature, stem(item.label))) for item in items]
     best: tuple[int, int, int] = (0, 0, 0)  # items covered, less the period, and where they begin
     for period in range(2, min(_LONGEST_PERIOD, len(items) // 2) + 1):
@@ -456,7 +464,7 @@ def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
 
 
 def _period_label(items: Sequence[Item], begin: int, start: int, period: int) -> str:
-    """Of what recurs: the name that the other times do not have, else that at the end."""
+    """Return the name that is unique to one repetition, otherwise the last name."""
     named = [item.result for item in items[start : start + period] if item.result]
     if named:
         return named[-1]
@@ -476,7 +484,7 @@ def _period_label(items: Sequence[Item], begin: int, start: int, period: int) ->
 
 
 class _Level:
-    """The flow between items in their order.
+    """The data flow between items in order.
 
     Attributes:
         crossing: [items + 1] number of items whose results are needed on both sides of the cut before an item.
@@ -504,7 +512,7 @@ class _Level:
 
 
 def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
-    """Parts between the places where one tensor carries the flow, named after the op at their ends."""
+    """Return the parts between places where a single tensor carries the flow, each named after its last op."""
     level = _Level(items, links)
     count = len(items)
     is_choke = [bool(level.crossing[i + 1] <= 1) for i in range(count)]
@@ -545,7 +553,7 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 
 
 def _own_beginning(items: Sequence[Item], piece: Sequence[int]) -> str:
-    """The numbered beginning that most names of a part have and no other names, ``""`` for none.
+    """Return the numbered prefix that is common in a part and absent outside; ``""`` for none.
 
     >>> names = ["block35_1_conv", "block35_1_mixed", "block35_1_ac", "scale_1", "block35_2_conv"]
     >>> _own_beginning([Item(name, 1, 0, 0, False) for name in names], range(4))
@@ -569,7 +577,7 @@ def _own_beginning(items: Sequence[Item], piece: Sequence[int]) -> str:
 
 
 def _end_label(items: Sequence[Item]) -> str:
-    """The name of the result or of the op at the end; of an op that says nothing of a layer the last layer's."""
+    """Return the name of the result or of the last op; if that is plumbing, the name of the last layer."""
     last = items[-1]
     if last.result or not (
         last.is_plain or _PLUMBING.fullmatch(last.label) or (last.is_heavy and NORM.search(last.label))
@@ -579,21 +587,21 @@ def _end_label(items: Sequence[Item]) -> str:
 
 
 def _last_layer(items: Sequence[Item]) -> str:
-    """The name of the last layer, before that of a normalization or of an op at the end."""
+    """Return the name of the last layer, preferably not of a normalization."""
     heavy = [item.label for item in items if item.is_heavy]
     named = [label for label in heavy if not (NORM.search(label) or _PLUMBING.fullmatch(label))]
     return (named or heavy or [items[-1].label])[-1]
 
 
 def _chain_pieces(items: list[Item], positions: list[int]) -> list[list[int]]:
-    """A chain of layers, cut behind each that pools if it is long."""
+    """Return a chain of layers, cut after each pooling layer if it is long."""
     if len(positions) <= MOST:
         return [positions] if positions else []
     return _pooled(items, positions)
 
 
 def _pooled(items: list[Item], positions: list[int], merges: Sequence[bool] | None = None) -> list[list[int]]:
-    """Positions, cut behind each item that pools, and before each that merges."""
+    """Return positions, cut after each pooling item and before each merging item."""
     pieces: list[list[int]] = []
     for number, position in enumerate(positions):
         is_begin = merges is not None and merges[position]

@@ -5,31 +5,37 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from os.path import commonprefix
 
 import numpy as np
 
-from gpuplace.graph.op_sets import IDENTITY_OPS, LOOP_OPS, MERGES, SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES, IDENTITY_OPS, LOOP_OPS, MERGES, SWITCHES, SWITCHES_OF_MANY
 from gpuplace.model.structure import copies
-from gpuplace.model.structure.division import Item, Links, divided, grouped
+from gpuplace.model.structure.division import MOST, Item, Links, divided, grouped
 from gpuplace.model.structure.part_tree import PartTree
 from gpuplace.model.structure.roles import BACKWARD, FORWARD, INPUT, LOSS, Roles
 from gpuplace.model.structure.scopes import ROOT, ForwardScopes, stem
 from gpuplace.model.structure.visits import circles, visits
 
 _UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", re.IGNORECASE)
-"""Names of variables that say nothing of their layer."""
+"""Variable names that do not identify a layer."""
 _FUNCTION = re.compile(r"(embedding_lookup(_sparse)?|xw_plus_b|Tensordot)(_\d+)?")
-"""Scopes named after the function that made them, which say less than the names of their variables."""
+"""Scopes named after a TensorFlow function; the names of their variables say more."""
 _WHOLE = 0.2
-"""The part of the variables around it that a tower reads, at the least."""
+"""Least share of the surrounding variables that a tower reads."""
 _LOOP_PARTS = ("condition", "body", "loop variables")
+_BRANCHES = ("false branch", "true branch")
+"""Labels of the branches of a `Switch`, by its output."""
+_BRANCH_ENDS = "switches and merges"
+_REDUCTIONS = frozenset({"Max", "Mean", "Min", "Prod", "Sum", "L2Loss"})
+"""Op types at which a term of a loss ends."""
 _FEW_INPUTS = 3
-"""Inputs that are boxes of their own."""
+"""Up to this number, inputs are separate boxes."""
 
 
 class ForwardParts:
-    """Divides the forward nodes into parts of a tree.
+    """Build the parts of the forward nodes.
 
     Attributes:
         of_scope: scope to the part that shows it.
@@ -43,13 +49,14 @@ class ForwardParts:
             self.place[node] = number
         self.of_scope: dict[int, int] = {ROOT: ROOT}
         self.is_trained = bool((roles.role == BACKWARD).any())
+        self._is_switch = [name in ALL_SWITCHES for name in self.view.op_types]
         self.links = self._links()
         self.results = self._results()
         self._measure_items()
         self._fill(ROOT, ROOT)
 
     def _links(self) -> dict[int, set[tuple[int, int]]]:
-        """Scope -> pairs of keys of what lies directly in it between which data flows; see `Item.key`."""
+        """Return for each scope the pairs of `Item.key` directly inside between which data flows."""
         roles, scopes = self.roles, self.scopes
         self.pairs: list[tuple[int, int]] = []
         through: list[Sequence[int]] = [()] * len(self.view)
@@ -84,16 +91,16 @@ class ForwardParts:
                 via[side] = np.where(moves, at[side], via[side])
                 at[side] = np.where(moves, parent[at[side]], at[side])
         rows = np.unique(np.stack([at[0], via[0], via[1]], axis=1)[via[0] != via[1]], axis=0)
-        found: dict[int, set[tuple[int, int]]] = {}
-        for scope, one, other in rows.tolist():
-            found.setdefault(scope, set()).add((one, other))
-        return found
+        links: dict[int, set[tuple[int, int]]] = {}
+        for scope, source, target in rows.tolist():
+            links.setdefault(scope, set()).add((source, target))
+        return links
 
     def _results(self) -> dict[int, dict[int, str]]:
-        """Scope -> key of what lies directly in it -> the name that a program gives its result by an identity."""
+        """Return for each scope the names that identities give to results: `Item.key` -> name."""
         roles, scopes, view = self.roles, self.scopes, self.view
         is_identity = [name in IDENTITY_OPS for name in view.op_types]
-        found: dict[int, dict[int, str]] = {}
+        results: dict[int, dict[int, str]] = {}
         for node in roles.order:
             if not is_identity[view.op_type[node]] or roles.role[node] != FORWARD or not roles.inputs[node]:
                 continue
@@ -108,11 +115,11 @@ class ForwardParts:
             while scope not in (around, ROOT):
                 key, scope = scope, scopes.parent[scope]
             if scope == around:
-                found.setdefault(around, {})[key] = name
-        return found
+                results.setdefault(around, {})[key] = name
+        return results
 
     def _measure_items(self) -> None:
-        """Gives scopes the place of their first node, a number for their ops, and what lies directly in them."""
+        """Compute for each scope the place of its first node, a signature of its ops, and its direct nodes."""
         roles, scopes = self.roles, self.scopes
         self.op_type = self.view.op_type.tolist()
         self.direct: list[list[int]] = [[] for _ in range(len(scopes))]
@@ -173,30 +180,73 @@ class ForwardParts:
             item.is_alone = item.key in towers
         at = {item.key: position for position, item in enumerate(items)}
         links: Links = {
-            (at[one], at[other]) for one, other in self.links.get(scope, ()) if one in at and other in at
+            (at[source], at[target])
+            for source, target in self.links.get(scope, ())
+            if source in at and target in at
         }
         items, links = self._passed_once(scope, items, links)
         inputs = [item for item in items if item.key < 0 and self.roles.role[-1 - item.key] == INPUT]
         losses = [item for item in items if self._is_loss(item)]
+        if not towers:
+            items, links = self._terms(items, losses, links)
+            losses = [item for item in items if self._is_loss(item)]
         chosen = {id(item) for item in (*inputs, *(losses if len(losses) < len(items) else ()))}
+        if len(losses) > MOST and chosen:
+            losses = self._divided_loss(items, losses, links)
         rest = [position for position, item in enumerate(items) if id(item) not in chosen]
-        place = {position: number for number, position in enumerate(rest)}
-        links = {(place[one], place[other]) for one, other in links if one in place and other in place}
+        links = _links_among(rest, links)
         chosen_items = [items[position] for position in rest]
         if not towers:
             chosen_items, links = self._towers_without_scope(chosen_items, links)
-        entries = self._loop_parts(scope, chosen_items, links) or divided(chosen_items, links)
+        entries = (
+            self._loop_parts(scope, chosen_items, links)
+            or self._branch_parts(scope, chosen_items, links)
+            or divided(chosen_items, links)
+        )
         for label, group, few in (("inputs", inputs, _FEW_INPUTS), ("loss", losses, 1)):
-            if chosen & {id(item) for item in group}:
+            if group and (label == "inputs" or len(chosen) > len(inputs)):
                 is_unnamed = label == "loss" and group[0].is_plain
                 together = len(group) > few or is_unnamed
                 entries += [Item(label, 0, group[0].first, 0, False, group)] if together else group
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
 
+    def _terms(self, items: list[Item], losses: list[Item], links: Links) -> tuple[list[Item], Links]:
+        """Merge the ops of a loss into its terms: each scope and reduction with the ops that lead to it only."""
+        view = self.view
+        is_loss = {id(item) for item in losses}
+        afters: dict[int, set[int]] = {}
+        for source, target in links:
+            afters.setdefault(source, set()).add(target)
+        term_of = list(range(len(items)))
+        for position in reversed(range(len(items))):
+            item = items[position]
+            ends_here = item.key >= 0 or view.op_types[self.op_type[-1 - item.key]] in _REDUCTIONS
+            terms = {term_of[after] for after in afters.get(position, ())}
+            if id(item) in is_loss and not ends_here and len(terms) == 1:
+                term = terms.pop()
+                term_of[position] = term if id(items[term]) in is_loss else position
+        kept = [position for position, term in enumerate(term_of) if position == term]
+        if sum(id(items[position]) in is_loss for position in kept) < 2:
+            return items, links
+        for position, term in enumerate(term_of):
+            if term != position:
+                items[term].guests.append(items[position])
+        at = {position: number for number, position in enumerate(kept)}
+        ends = ((at[term_of[source]], at[term_of[target]]) for source, target in links)
+        return [items[position] for position in kept], {
+            (source, target) for source, target in ends if source != target
+        }
+
+    def _divided_loss(self, items: list[Item], losses: list[Item], links: Links) -> list[Item]:
+        """Return the items of a loss, divided like a layer."""
+        is_loss = {id(item) for item in losses}
+        positions = [position for position, item in enumerate(items) if id(item) in is_loss]
+        return divided(losses, _links_among(positions, links))
+
     def _names_of_functions(self, scope: int) -> dict[int, str]:
-        """Scopes named after functions, to what the variables that each reads alone have in common in their names."""
+        """Return names for scopes named after functions: the common prefix of the variables that only they read."""
         scopes, names = self.scopes, self.view.names
-        found: dict[int, str] = {}
+        name_of: dict[int, str] = {}
         children = scopes.children[scope]
         for child in children:
             reads = scopes.variables[child]
@@ -207,12 +257,12 @@ class ForwardParts:
             shared = commonprefix([names[variable] for variable in reads]).rstrip("/_")
             name = shared.rpartition("/")[2]
             if name and not _UNNAMED.fullmatch(name) and shared != scopes.paths[scope]:
-                found[child] = name
-        taken = Counter(found.values())
-        return {child: name for child, name in found.items() if taken[name] == 1}
+                name_of[child] = name
+        taken = Counter(name_of.values())
+        return {child: name for child, name in name_of.items() if taken[name] == 1}
 
     def _towers_without_scope(self, items: list[Item], links: Links) -> tuple[list[Item], Links]:
-        """Towers in place of the layers that they consist of."""
+        """Replace layers by the towers that they form."""
         roles, scopes = self.roles, self.scopes
         read = [
             frozenset(
@@ -225,34 +275,34 @@ class ForwardParts:
             for item in items
         ]
         is_shared = sum(map(len, read)) > len(frozenset().union(*read))
-        found = copies.towers(read, links) if is_shared else []
+        towers = copies.towers(read, [item.size for item in items], links) if is_shared else []
         place = list(range(len(items)))
-        made: list[tuple[int, Item]] = []
-        for number, members in enumerate(found):
+        grouped_towers: list[tuple[int, Item]] = []
+        for number, members in enumerate(towers):
             for position in members:
                 place[position] = members[0]
             inside = grouped([items[position] for position in members], members, links, f"tower_{number}")
             inside.is_alone = inside.is_tower = True
-            made.append((members[0], inside))
-        if not made:
+            grouped_towers.append((members[0], inside))
+        if not grouped_towers:
             return items, links
-        kept = dict(made)
+        kept = dict(grouped_towers)
         order = [position for position in range(len(items)) if place[position] == position]
         at = {position: number for number, position in enumerate(order)}
-        ends = ((at[place[one]], at[place[other]]) for one, other in links)
+        ends = ((at[place[source]], at[place[target]]) for source, target in links)
         return [kept.get(position, items[position]) for position in order], {
-            (one, other) for one, other in ends if one != other
+            (source, target) for source, target in ends if source != target
         }
 
     def _loop_parts(self, scope: int, items: list[Item], links: Links) -> list[Item]:
-        """Condition and body of a loop, and what passes values from turn to turn; empty for other scopes."""
+        """Return condition, body and loop variables of a loop; empty for other scopes."""
         types = self.view.op_types
         kinds = [types[self.op_type[-1 - item.key]] if item.key < 0 else "" for item in items]
         if scope not in self.scopes.loops or "LoopCond" not in kinds:
             return []
         befores: dict[int, list[int]] = {}
-        for one, other in links:
-            befores.setdefault(other, []).append(one)
+        for source, target in links:
+            befores.setdefault(target, []).append(source)
         is_passed = [kind in LOOP_OPS or kind in MERGES or kind in SWITCHES for kind in kinds]
         condition: set[int] = set()
         waiting = [position for position, kind in enumerate(kinds) if kind == "LoopCond"]
@@ -269,6 +319,92 @@ class ForwardParts:
             if members
         ]
 
+    def _branch_parts(self, scope: int, items: list[Item], links: Links) -> list[Item]:
+        """Return the branches of a conditional, and its switches and merges; empty for other scopes."""
+        if scope not in self.scopes.conditionals:
+            return []
+        inside = sorted(self._nodes_in(scope), key=self.place.__getitem__)
+        switches = [node for node in inside if self._is_switch[self.op_type[node]]]
+        # The first predicate that tells branches apart: other switches serve conditionals outside or inside.
+        for predicate in dict.fromkeys(map(self._predicate, switches)):
+            branches = self._branches(predicate)
+            groups: dict[str, list[int]] = {}
+            for position, item in enumerate(items):
+                groups.setdefault(self._branch_label(item, branches), []).append(position)
+            if len(groups.keys() - {_BRANCH_ENDS}) > 1:
+                return [
+                    grouped([items[position] for position in members], members, links, label)
+                    for label, members in groups.items()
+                ]
+        return []
+
+    def _branches(self, predicate: int) -> dict[int, set[str]]:
+        """Return for each node after the switches of a predicate the labels of the branches that need it."""
+        view = self.view
+        own = {node for node in self._switches if self._predicate(node) == predicate}
+        branches: dict[int, set[str]] = {}
+        waiting: list[tuple[int, str]] = []
+        for edge in np.flatnonzero(np.isin(view.src, list(own)) & (view.src_output >= 0)).tolist():
+            port, switch = int(view.src_output[edge]), int(view.src[edge])
+            is_many = view.op_types[self.op_type[switch]] in SWITCHES_OF_MANY
+            label = f"branch {port}" if is_many else _BRANCHES[port]
+            waiting.append((int(view.dst[edge]), label))
+            branches.setdefault(switch, set()).add(label)
+        for (
+            switch
+        ) in own:  # a switch for one branch alone belongs to it; one for several leads into all of them
+            if len(branches.get(switch, ())) > 1:
+                del branches[switch]
+        while waiting:
+            node, label = waiting.pop()
+            if label in branches.setdefault(node, set()):
+                continue
+            branches[node].add(label)
+            waiting += [(after, label) for after in self.roles.consumers[node] if after not in own]
+            waiting += [(after, label) for after in self._awaiting.get(node, ())]
+        return branches
+
+    def _branch_label(self, item: Item, branches: dict[int, set[str]]) -> str:
+        """Return the branch of an item; `_BRANCH_ENDS` for an item outside of branches or after several."""
+        nodes = [-1 - item.key] if item.key < 0 else self._nodes_in(item.key) if item.key else []
+        for member in item.members:
+            nodes += [-1 - member.key] if member.key < 0 else self._nodes_in(member.key)
+        labels = set().union(*(branches.get(node, set()) for node in nodes))
+        return labels.pop() if len(labels) == 1 else _BRANCH_ENDS
+
+    def _nodes_in(self, scope: int) -> list[int]:
+        """Return the model nodes in a scope, at any depth."""
+        nodes = list(self.direct[scope])
+        for child in self.scopes.children[scope]:
+            nodes += self._nodes_in(child)
+        return nodes
+
+    def _predicate(self, switch: int) -> int:
+        """Return the node that decides which output of a switch is live."""
+        node = self.roles.inputs[switch][-1]
+        while self.roles.is_passing[node] and self.roles.inputs[node]:
+            node = self.roles.inputs[node][0]
+        return node
+
+    @cached_property
+    def _switches(self) -> list[int]:
+        """Switches with a predicate, of conditionals and loops."""
+        return [
+            node
+            for node, kind in enumerate(self.op_type)
+            if self._is_switch[kind] and len(self.roles.inputs[node]) > 1
+        ]
+
+    @cached_property
+    def _awaiting(self) -> dict[int, list[int]]:
+        """Passing node -> the nodes that wait for it by a control edge."""
+        view = self.view
+        awaiting: dict[int, list[int]] = {}
+        for edge in np.flatnonzero(view.src_output < 0).tolist():
+            if self.roles.is_passing[int(view.src[edge])]:
+                awaiting.setdefault(int(view.src[edge]), []).append(int(view.dst[edge]))
+        return awaiting
+
     def _op_item(self, node: int) -> Item:
         label, is_heavy = self._op_label(node), self.is_reading[node]
         item = Item(label, -1 - node, self.place[node], self.op_type[node], is_heavy)
@@ -276,8 +412,8 @@ class ForwardParts:
         return item
 
     def _passed_once(self, scope: int, items: list[Item], links: Links) -> tuple[list[Item], Links]:
-        """Parts that the flow passes once in place of scopes that it enters again and again."""
-        groups = circles(len(items), links) if any(one > other for one, other in links) else []
+        """Replace scopes that the flow enters repeatedly by parts that it passes once."""
+        groups = circles(len(items), links) if any(source > target for source, target in links) else []
         if not groups:
             return items, links
         at = {item.key: position for position, item in enumerate(items)}
@@ -300,28 +436,28 @@ class ForwardParts:
                 item_of.update(dict.fromkeys(members, visit))
         if not gone:
             return items, links
-        found = sorted({id(item): item for item in item_of.values()}.values(), key=lambda item: item.first)
-        place = {id(item): position for position, item in enumerate(found)}
+        parts = sorted({id(item): item for item in item_of.values()}.values(), key=lambda item: item.first)
+        place = {id(item): position for position, item in enumerate(parts)}
         ends = (
-            (place[id(item_of[one])], place[id(item_of[other])])
-            for one, other in self.pairs
-            if one in item_of and other in item_of
+            (place[id(item_of[source])], place[id(item_of[target])])
+            for source, target in self.pairs
+            if source in item_of and target in item_of
         )
-        return found, {(one, other) for one, other in ends if one != other}
+        return parts, {(source, target) for source, target in ends if source != target}
 
     def _visit(self, label: str, nodes: list[int], edges: Sequence[tuple[int, int]]) -> Item:
-        """A part of the ops that the flow passes in one visit of a scope."""
+        """Return an item for the ops of one visit of a scope."""
         ops = [self._op_item(node) for node in nodes]
         if len(ops) == 1:
             return ops[0]
         at = {node: position for position, node in enumerate(nodes)}
-        links = {(at[one], at[other]) for one, other in edges if one in at and other in at}
+        links = {(at[source], at[target]) for source, target in edges if source in at and target in at}
         signature = hash(tuple(sorted(op.signature for op in ops)))
         heavy = any(op.is_heavy for op in ops)
         return Item(label, 0, ops[0].first, signature, heavy, divided(ops, links))
 
     def _op_label(self, node: int) -> str:
-        """The name of an op; if it says no more than the op type does, that of the variable that it reads."""
+        """Return the name of an op, or of its variable if the op's name only repeats its type."""
         view, roles = self.view, self.roles
         label = view.names[node].rpartition("/")[2]
         is_function = _FUNCTION.fullmatch(label) is not None
@@ -346,7 +482,7 @@ class ForwardParts:
     def _add(self, items: Sequence[Item], part: int, towers: frozenset[int]) -> None:
         scopes = self.scopes
         # What serves an op of its own is shown with it.
-        has_layers = any(item.key >= 0 for item in items) or (part == ROOT and self.is_trained)
+        has_layers = any(item.key >= 0 or item.guests for item in items) or (part == ROOT and self.is_trained)
         for item in items:
             if item.members:
                 kind = "series" if item.times > 1 else "group"
@@ -376,13 +512,13 @@ class ForwardParts:
         return {scope, *self.scopes.children[scope]}
 
     def _towers(self, scope: int) -> frozenset[int]:
-        """Scopes that are copies of the model: alike by name, and reading the same variables."""
+        """Return the scopes that are copies of the model: alike by name, with the same variables."""
         scopes = self.scopes
         alike: dict[str, list[int]] = {}
         for child in scopes.children[scope]:
-            if scopes.variables[child]:
+            if scopes.variables[child] and child not in scopes.conditionals:
                 alike.setdefault(stem(scopes.labels[child]), []).append(child)
-        found: set[int] = set()
+        towers: set[int] = set()
         for members in alike.values():
             first = scopes.variables[members[0]]
             if len(first) < _WHOLE * len(scopes.variables[scope]):
@@ -391,14 +527,14 @@ class ForwardParts:
                 2 * len(scopes.variables[member] & first) > len(first) for member in members[1:]
             ):
                 if not self._leads_on(scope, members):
-                    found.update(members)
-        return frozenset(found)
+                    towers.update(members)
+        return frozenset(towers)
 
     def _leads_on(self, scope: int, members: Sequence[int]) -> bool:
-        """Whether data flows from one of some scopes to another of them, as from one turn of a loop to the next."""
+        """Whether data flows between some scopes, as between the steps of an unrolled loop."""
         afters: dict[int, list[int]] = {}
-        for one, other in self.links.get(scope, ()):
-            afters.setdefault(one, []).append(other)
+        for source, target in self.links.get(scope, ()):
+            afters.setdefault(source, []).append(target)
         reached: set[int] = set()
         waiting = list(members)
         while waiting:
@@ -409,7 +545,7 @@ class ForwardParts:
         return not reached.isdisjoint(members)
 
     def layers(self) -> tuple[tuple[str, ...], np.ndarray]:
-        """Scopes and ops directly in the whole, or in towers: what the model consists of before it is grouped."""
+        """Return the layers of the model before they are grouped, and [nodes] the layer of each node."""
         scopes = self.scopes
         top = [-1] * len(scopes)
         names: list[str] = []
@@ -421,11 +557,17 @@ class ForwardParts:
                 names.append(scopes.labels[scope])
             else:
                 top[scope] = top[scopes.parent[scope]]
-        found = np.full(len(self.view), -1, dtype=np.int64)
+        layer_of = np.full(len(self.view), -1, dtype=np.int64)
         for node, scope in enumerate(scopes.scope_of):
             if scope > 0:
-                found[node] = top[scope]
+                layer_of[node] = top[scope]
             elif scope == ROOT:
-                found[node] = len(names)
+                layer_of[node] = len(names)
                 names.append(self.view.names[node].rpartition("/")[2])
-        return tuple(names), found
+        return tuple(names), layer_of
+
+
+def _links_among(positions: Sequence[int], links: Links) -> Links:
+    """Return the links between some positions, renumbered by their order."""
+    place = {position: number for number, position in enumerate(positions)}
+    return {(place[source], place[target]) for source, target in links if source in place and target in place}

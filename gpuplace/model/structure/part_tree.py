@@ -24,19 +24,19 @@ class Part:
     kind: str
     """``"root"``, ``"scope"``, ``"group"``, ``"series"``, ``"shared"``, ``"shelf"``, or ``"role"`` (serves a layer)."""
     times: int = 1
-    """How many equal parts a series consists of."""
+    """Number of equal parts in a series."""
     is_tower: bool = False
-    """Whether it is one of several copies of the model that share their variables."""
+    """Whether it is a copy of the model that shares its variables with other copies."""
     is_loop: bool = False
     """Whether most of it is a loop."""
     is_conditional: bool = False
-    """Whether it consists of branches of which one runs."""
+    """Whether it is a conditional: branches of which one runs."""
     has_variables: bool = False
     """Whether ops of the model in it read variables."""
 
 
 class PartTree:
-    """Parts, and which of them each node lies in.
+    """The parts of a model while they are built, and the part of each node.
 
     Attributes:
         parts: parents before their children.
@@ -60,37 +60,37 @@ class PartTree:
         is_loop: bool = False,
         is_conditional: bool = False,
     ) -> int:
-        """The position of a new part; see `Part`."""
+        """Add a part and return its position; see `Part`."""
         self.parts.append(Part(path, label, parent, kind, times, is_tower, is_loop, is_conditional))
         return len(self.parts) - 1
 
     def path(self, part: int, label: str) -> str:
-        """A text for a part that is no name scope, with a number where another part has it."""
+        """Return a unique path for a part that is not a name scope."""
         path = f"{self.parts[part].path}/({label})".lstrip("/")
         self.taken[path] = self.taken.get(path, 0) + 1
         return path if self.taken[path] == 1 else f"{path} ({self.taken[path]})"
 
     def serving(self, part: int, label: str, kind: str = "role") -> int:
-        """The part of a part that holds what serves it, such as its gradients."""
+        """Return the inner part with nodes that serve a part, such as its gradients."""
         if (part, label) not in self.served:
             self.served[part, label] = self.part(self.path(part, label), label, part, kind)
         return self.served[part, label]
 
     def layer_of_part(self, part: int) -> int:
-        """The part that another part serves, or the part itself."""
+        """Return the part that a role part serves, or the part itself."""
         while self.parts[part].kind == "role":
             part = self.parts[part].parent
         return part
 
     def way(self, part: int) -> list[int]:
-        """A part with all around it, the whole first."""
-        found = [part]
-        while found[-1] != ROOT:
-            found.append(self.parts[found[-1]].parent)
-        return found[::-1]
+        """Return the path from the root to a part."""
+        way = [part]
+        while way[-1] != ROOT:
+            way.append(self.parts[way[-1]].parent)
+        return way[::-1]
 
     def named_in(self, part: int, scope: str) -> int:
-        """The part for a name scope inside another part; made where there is none."""
+        """Return the part for a name scope inside another part; create it if necessary."""
         for piece in scope.split("/"):
             if (part, piece) not in self.served:
                 path = self.path(part, piece)
@@ -99,7 +99,7 @@ class PartTree:
         return part
 
     def finish(self, is_reading: Sequence[bool]) -> list[int]:
-        """Takes away the groups that hold one op and nothing that serves it, and marks parts with variables."""
+        """Remove groups of a single op without serving nodes, and mark parts with variables."""
         nodes = Counter(self.part_of)
         children = Counter(part.parent for part in self.parts[1:])
         is_gone = [

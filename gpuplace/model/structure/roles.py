@@ -45,7 +45,7 @@ ROLES = ("input", "forward", "loss", "backward", "averaging", "update", "variabl
 INPUT, FORWARD, LOSS, BACKWARD, AVERAGING, UPDATE, VARIABLE, BOOKKEEPING = range(len(ROLES))
 
 READS = IDENTITY_OPS | {"ReadVariableOp"}
-"""Op types that give out a variable's value."""
+"""Op types that return the value of a variable."""
 _ALIASES = READS | ENTERS | SWITCHES
 _INPUTS = re.compile(
     r"Placeholder(V2|WithDefault)?|_Arg|\w*Queue\w*Dequeue\w*|\w*Iterator\w*GetNext\w*|ReaderRead(UpTo)?(V2)?"
@@ -67,7 +67,7 @@ _INITIALISERS = SHELVES.index("initialisers")
 _MANY = -2
 """Stands for the gradients of several nodes."""
 _READ_BY_RESULTS = 0.9
-"""The part of the updated variables that results must read for what leads to no result to be backward."""
+"""Least share of the updated variables that results read, for deciding backward by structure."""
 
 
 class Columns(NodeColumns, Protocol):
@@ -79,11 +79,11 @@ class Columns(NodeColumns, Protocol):
 
     @property
     def attached(self) -> dict[str, Any]:
-        """What is known of the graph already, by the keys of those who know it."""
+        """Results that modules keep with the graph, each under its own key."""
 
 
 class Roles:
-    """The role of every node, and what was learnt on the way.
+    """The role of every node, and other facts about nodes.
 
     Attributes:
         role: [nodes] int8 index into `ROLES`.
@@ -114,9 +114,9 @@ class Roles:
         self.is_pivot = self._pivots()
         changes = self._of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name in ASSIGNMENTS)
         self.is_update = (changes & (shelf < 0)).tolist()
-        self._found = [FORWARD] * count
+        self._roles = [FORWARD] * count
         self._decide()
-        self.role = np.array(self._found, dtype=np.int8)
+        self.role = np.array(self._roles, dtype=np.int8)
 
     def _of_types(self, test: Callable[[str], object]) -> np.ndarray:
         """[nodes] bool: whether a node's op type passes a test."""
@@ -126,7 +126,7 @@ class Roles:
         return passed
 
     def _find_frozen_weights(self) -> None:
-        """Counts the constants that layers take as weights as variables: a frozen graph has no other."""
+        """Count constants that layers use as weights as variables, because a frozen graph has no others."""
         view, inputs = self.view, self.inputs
         is_read = self._of_types(READS.__contains__).tolist()
         for node in np.flatnonzero(self._of_types(WEIGHTS_OF.__contains__)).tolist():
@@ -142,126 +142,128 @@ class Roles:
         ]
 
     def _sizes(self) -> list[bool]:
-        found = self._of_types(METADATA_OPS.__contains__).tolist()
+        is_size = self._of_types(METADATA_OPS.__contains__).tolist()
         is_arithmetic = self._of_types(SIZE_ARITHMETIC.__contains__).tolist()
         for node in self.order:
             if is_arithmetic[node]:
-                found[node] = all(found[before] or self.is_constant[before] for before in self.inputs[node])
-        return found
+                is_size[node] = all(
+                    is_size[before] or self.is_constant[before] for before in self.inputs[node]
+                )
+        return is_size
 
     def _pivots(self) -> list[bool]:
-        """[nodes] whether a node only tells what branch of a conditional runs, by control edges."""
+        """[nodes] whether a node only selects the branch of a conditional through control edges."""
         is_switch = self._of_types(SWITCHES.__contains__).tolist()
-        found = [
+        is_pivot = [
             self.is_passing[node] and not after and any(is_switch[before] for before in self.inputs[node])
             for node, after in enumerate(self.consumers)
         ]
         return [
-            found[node] or (is_switch[node] and all(found[after] for after in self.consumers[node]))
-            for node in range(len(found))
+            is_pivot[node] or (is_switch[node] and all(is_pivot[after] for after in self.consumers[node]))
+            for node in range(len(is_pivot))
         ]
 
     def _variables(self) -> list[int]:
         is_alias = self._of_types(_ALIASES.__contains__).tolist()
         is_merge = self._of_types(MERGES.__contains__).tolist()
-        found = [-1] * len(self.view)
+        variable_of = [-1] * len(self.view)
         for node in self.order:
             if self.is_variable[node]:
-                found[node] = node
+                variable_of[node] = node
             elif is_alias[node] and self.inputs[node]:
-                found[node] = found[self.inputs[node][0]]
+                variable_of[node] = variable_of[self.inputs[node][0]]
             elif is_merge[node] and len(self.inputs[node]) > 1:
                 # A variable or, where it is not initialised yet, its first value.
                 if all(is_alias[before] for before in self.inputs[node]):
-                    found[node] = max(found[before] for before in self.inputs[node])
-        return found
+                    variable_of[node] = max(variable_of[before] for before in self.inputs[node])
+        return variable_of
 
     def _decide(self) -> None:
-        """Sets all roles, each rule where the ones before left a node forward."""
-        found, view = self._found, self.view
+        """Set all roles; each rule applies to nodes that the rules before left as forward."""
+        roles, view = self._roles, self.view
         shelf = self.shelf.tolist()
         is_input = self._of_types(_INPUTS.fullmatch).tolist()
         is_assertion = self._of_types("Assert".__eq__).tolist()
         names = view.names
         for node in range(len(view)):
             if shelf[node] >= 0:
-                found[node] = VARIABLE if shelf[node] == _INITIALISERS else BOOKKEEPING
+                roles[node] = VARIABLE if shelf[node] == _INITIALISERS else BOOKKEEPING
             elif self.variable_of[node] >= 0:
-                found[node] = VARIABLE
+                roles[node] = VARIABLE
             elif is_input[node]:
-                found[node] = INPUT
+                roles[node] = INPUT
             elif self.is_update[node]:
-                found[node] = UPDATE
+                roles[node] = UPDATE
             elif is_assertion[node] or ("AssertGuard" in names[node] and _ASSERTION_NAME.search(names[node])):
-                found[node] = BOOKKEEPING
+                roles[node] = BOOKKEEPING
         named = self._named_gradients()
         backward = self._backward(named)
         if backward is not None:
             self._after_gradients(backward, named)
         self._what_updates_need()
-        if BACKWARD in found:
+        if BACKWARD in roles:
             self._losses(named)
         for node in self.order:  # a conditional of what only updates need is part of it
-            if self.is_pivot[node] and found[node] == FORWARD and self.inputs[node]:
+            if self.is_pivot[node] and roles[node] == FORWARD and self.inputs[node]:
                 condition = self.inputs[node][0]
-                beside = {found[after] for after in self.consumers[condition] if not self.is_pivot[after]}
-                found[node] = max({found[condition], *beside}) if FORWARD not in beside else FORWARD
+                beside = {roles[after] for after in self.consumers[condition] if not self.is_pivot[after]}
+                roles[node] = max({roles[condition], *beside}) if FORWARD not in beside else FORWARD
         self._groups()
 
     def _groups(self) -> None:
-        """Gives ops that only wait for others the role of what they wait for."""
-        view, found = self.view, self._found
+        """Give ops that only wait for other ops the role of those."""
+        view, roles = self.view, self._roles
         is_group = self._of_types("NoOp".__eq__)
         control = (view.src_output < 0) & is_group[view.dst]
         awaited = neighbours(view.dst[control], view.src[control], len(view))
         for node in np.flatnonzero(is_group).tolist():
-            taken = {found[before] for before in awaited[node]}
-            if found[node] == FORWARD and taken and (UPDATE in taken or taken == {BOOKKEEPING}):
-                found[node] = UPDATE if UPDATE in taken else BOOKKEEPING
+            taken = {roles[before] for before in awaited[node]}
+            if roles[node] == FORWARD and taken and (UPDATE in taken or taken == {BOOKKEEPING}):
+                roles[node] = UPDATE if UPDATE in taken else BOOKKEEPING
 
     def _named_gradients(self) -> list[bool]:
-        """[nodes] whether op type or name say that a node is a gradient."""
+        """[nodes] whether the op type or the name marks a gradient."""
         by_type = self._of_types(_GRADIENT_TYPE.fullmatch).tolist()
-        found = self._found
+        roles = self._roles
         return [
-            found[node] == FORWARD
+            roles[node] == FORWARD
             and (by_type[node] or ("grad" in name and _GRADIENT_NAME.search(name) is not None))
             for node, name in enumerate(self.view.names)
         ]
 
     def _leading_to(self, ends: Sequence[bool]) -> list[bool]:
-        """[nodes] whether data of a node reaches one of some nodes, or it is one."""
-        found = list(ends)
+        """[nodes] whether data flows from a node to an end, or the node is one."""
+        leads = list(ends)
         for node in reversed(self.order):
-            if not found[node]:
+            if not leads[node]:
                 for after in self.consumers[node]:
-                    if found[after]:
-                        found[node] = True
+                    if leads[after]:
+                        leads[node] = True
                         break
-        return found
+        return leads
 
     def _backward(self, named: list[bool]) -> list[bool] | None:
-        """[nodes] whether a node works for the update of a trained variable and for no result; None if none does."""
-        found, consumers = self._found, self.consumers
-        nodes = range(len(found))
+        """[nodes] whether a node leads to updates of trained variables and to no result; None without training."""
+        roles, consumers = self._roles, self.consumers
+        nodes = range(len(roles))
         depends = list(named)
         for node in self.order:
             if not depends[node]:
                 depends[node] = any(depends[before] for before in self.inputs[node])
         is_end = [
-            found[node] in (INPUT, FORWARD)
+            roles[node] in (INPUT, FORWARD)
             and not depends[node]
             and not self.is_passing[node]
             and not self.is_constant[node]
             and not self.is_pivot[node]
-            and all(found[after] == BOOKKEEPING for after in consumers[node])
+            and all(roles[after] == BOOKKEEPING for after in consumers[node])
             for node in nodes
         ]
         for node in nodes:  # a result may be passed on before it ends
             if (
                 self.is_passing[node]
                 and not self.is_pivot[node]
-                and found[node] == FORWARD
+                and roles[node] == FORWARD
                 and not consumers[node]
             ):
                 for before in self.inputs[node]:
@@ -272,7 +274,7 @@ class Roles:
         read = {
             self.variable_of[before]
             for node in nodes
-            if for_results[node] and found[node] == FORWARD
+            if for_results[node] and roles[node] == FORWARD
             for before in self.inputs[node]
         }
         applied = [node for node in nodes if self.is_update[node] and self.inputs[node]]
@@ -281,14 +283,14 @@ class Roles:
         is_whole = bool(read - {-1}) and len(applies & read) >= _READ_BY_RESULTS * len(applies)
         if not is_whole and not any(named):
             return None
-        trained = [False] * len(found)
+        trained = [False] * len(roles)
         for node in applied:
             trained[node] = not is_whole or self.variable_of[self.inputs[node][0]] in read
         leads = self._leading_to(trained)
         return [
             named[node]
             or (
-                found[node] == FORWARD
+                roles[node] == FORWARD
                 and leads[node]
                 and ((is_whole and not for_results[node]) or depends[node])
             )
@@ -296,13 +298,13 @@ class Roles:
         ]
 
     def _after_gradients(self, backward: list[bool], named: list[bool]) -> None:
-        """Tells gradients, what combines and clips them, and what updates do with them apart."""
-        found, inputs = self._found, self.inputs
+        """Separate gradients, averaging or clipping, and updates."""
+        roles, inputs = self._roles, self.inputs
         has_names = any(
             map(_GRADIENT_NAME.search, (self.view.names[node] for node in np.flatnonzero(named).tolist()))
         )
-        source = [-1] * len(found)  # the gradient behind a node after the gradients, or _MANY
-        combines, reads = [False] * len(found), [False] * len(found)
+        source = [-1] * len(roles)  # the gradient behind a node after the gradients, or _MANY
+        combines, reads = [False] * len(roles), [False] * len(roles)
         later = []
         behind = list(named)  # a gradient
         for node in self.order:
@@ -311,12 +313,12 @@ class Roles:
                 continue
             # Such as a moving average of what a layer computes, and gradients of the same row that are added up.
             if has_names and (not behind[node] or _UPDATE_NAME.search(self.view.names[node])):
-                found[node] = UPDATE
+                roles[node] = UPDATE
                 reads[node] = self._reads_any(node, reads)
                 continue
             befores = [before for before in inputs[node] if backward[before] and not self.is_constant[before]]
             if named[node] or not has_names or not befores:
-                found[node] = BACKWARD
+                roles[node] = BACKWARD
                 continue
             later.append(node)
             sources = {before if source[before] == -1 else source[before] for before in befores}
@@ -330,71 +332,71 @@ class Roles:
         is_apply = self._of_types(lambda name: "Apply" in name).tolist()
         is_sum = self._of_types(SUMS.__contains__).tolist()
         for node in reversed(later):
-            afters = self.consumers[node]
+            afters = [after for after in self.consumers[node] if roles[after] != BOOKKEEPING]  # summaries
             if reads[node]:
-                found[node] = UPDATE
+                roles[node] = UPDATE
             elif (
                 combines[node]
-                or any(found[after] == AVERAGING for after in afters)
+                or any(roles[after] == AVERAGING for after in afters)
                 or (afters and all(is_apply[after] for after in afters))
                 or any(combines[before] and is_sum[before] for before in inputs[node])  # a mean
                 or _CLIPPING_NAME.search(self.view.names[node])
             ):
-                found[node] = AVERAGING
+                roles[node] = AVERAGING
             else:
-                found[node] = UPDATE
+                roles[node] = UPDATE
         for node in reversed(
             self.order
         ):  # what works for gradients, or for their averages alone, is one of them
             if has_names and backward[node] and not behind[node]:
-                taken = {found[after] for after in self.consumers[node]}
+                taken = {roles[after] for after in self.consumers[node]}
                 if BACKWARD in taken or taken == {AVERAGING}:
-                    found[node] = min(taken & {BACKWARD, AVERAGING})
+                    roles[node] = min(taken & {BACKWARD, AVERAGING})
 
         self._gradient_penalties(behind, named)
 
     def _gradient_penalties(self, behind: Sequence[bool], named: Sequence[bool]) -> None:
-        """Marks what is computed of gradients and is differentiated again, such as the penalty of a critic, as loss."""
-        found = self._found
-        penalties = [False] * len(found)
+        """Mark nodes that depend on gradients and are differentiated again as loss, such as the penalty of a critic."""
+        roles = self._roles
+        penalties = [False] * len(roles)
         for node in self.differentiated_by_name(named).values():
             penalties[node] = behind[node] and not named[node]
         for node in self.order:
-            if found[node] == FORWARD and not penalties[node]:
+            if roles[node] == FORWARD and not penalties[node]:
                 penalties[node] = any(penalties[before] for before in self.inputs[node])
             if penalties[node]:
-                found[node] = LOSS
+                roles[node] = LOSS
 
     def _reads_any(self, node: int, reads: Sequence[bool]) -> bool:
         """Whether a node takes the value of a variable, or of another node that does."""
         return any(self.variable_of[before] >= 0 or reads[before] for before in self.inputs[node])
 
     def _what_updates_need(self) -> None:
-        """Gives nodes whose data only updates, gradients or bookkeeping take the role of what takes them."""
-        found = self._found
+        """Give nodes that only updates, gradients or bookkeeping use the role of their consumers."""
+        roles = self._roles
         of_training = {BACKWARD, AVERAGING, UPDATE}
         for node in reversed(self.order):
-            if found[node] not in (FORWARD, BACKWARD) or not self.consumers[node]:
+            if roles[node] not in (FORWARD, BACKWARD) or not self.consumers[node]:
                 continue
-            taken = {found[after] for after in self.consumers[node] if not self.is_pivot[after]}
+            taken = {roles[after] for after in self.consumers[node] if not self.is_pivot[after]}
             taken = taken - {BOOKKEEPING} or taken
             if not taken:
                 continue
             is_alone = all(self.is_constant[before] for before in self.inputs[node])
-            if found[node] == BACKWARD:
+            if roles[node] == BACKWARD:
                 if is_alone and BACKWARD not in taken and taken <= of_training:
-                    found[node] = min(taken)
+                    roles[node] = min(taken)
             elif taken <= of_training and (is_alone or taken == {UPDATE}):
-                found[node] = min(taken)
+                roles[node] = min(taken)
 
     def _losses(self, named: list[bool]) -> None:
-        """Marks the loss, behind the last layer that reads a variable, and the metrics beside it."""
-        found, inputs, consumers = self._found, self.inputs, self.consumers
+        """Mark the loss, after the last layer with a variable, and the metrics beside it."""
+        roles, inputs, consumers = self._roles, self.inputs, self.consumers
         is_norm = self._of_types("L2Loss".__eq__).tolist()
-        penalty = [False] * len(found)
-        reads = [False] * len(found)
+        penalty = [False] * len(roles)
+        reads = [False] * len(roles)
         for node in self.order:
-            if found[node] != FORWARD or self.is_passing[node] or self.is_constant[node]:
+            if roles[node] != FORWARD or self.is_passing[node] or self.is_constant[node]:
                 continue
             is_reading = any(self.variable_of[before] >= 0 for before in inputs[node])
             if is_reading and (is_norm[node] or _PENALTY_NAME.search(self.view.names[node])):
@@ -406,8 +408,8 @@ class Roles:
         for node in self.order:
             after_layers[node] = after_layers[node] or any(after_layers[before] for before in inputs[node])
         last = [
-            found[node] == FORWARD and not in_layers[node] and not self.is_constant[node]
-            for node in range(len(found))
+            roles[node] == FORWARD and not in_layers[node] and not self.is_constant[node]
+            for node in range(len(roles))
         ]
         is_loss = self._of_types(_LOSS_TYPE.fullmatch).tolist()
         # Results of layers with labels, and all that follows.
@@ -416,7 +418,7 @@ class Roles:
             for node, name in enumerate(self.view.names)
         ]
         joins = [
-            penalty[node] or named_loss[node] or (is_loss[node] and last[node]) for node in range(len(found))
+            penalty[node] or named_loss[node] or (is_loss[node] and last[node]) for node in range(len(roles))
         ]
         for node in self.order:
             if last[node] and not joins[node]:
@@ -431,85 +433,85 @@ class Roles:
                     )
                 )
         differentiated = [
-            joins[node] and any(found[after] == BACKWARD for after in consumers[node])
-            for node in range(len(found))
+            joins[node] and any(roles[after] == BACKWARD for after in consumers[node])
+            for node in range(len(roles))
         ]
         for forward in self.differentiated_by_name(named).values():
             differentiated[forward] = differentiated[forward] or (last[forward] and joins[forward])
         before_loss = self._leading_to(differentiated)
-        of_loss = [before_loss[node] and last[node] and joins[node] for node in range(len(found))]
+        of_loss = [before_loss[node] and last[node] and joins[node] for node in range(len(roles))]
         for node in self.order:
             if last[node] and joins[node] and not of_loss[node]:
                 of_loss[node] = any(of_loss[before] for before in inputs[node])
-        for node in range(len(found)):
+        for node in range(len(roles)):
             if of_loss[node]:
-                found[node] = LOSS
+                roles[node] = LOSS
             elif joins[node] and last[node]:
-                found[node] = BOOKKEEPING
+                roles[node] = BOOKKEEPING
         for node in reversed(self.order):  # what works for the loss or for metrics alone
-            if found[node] == FORWARD and not reads[node] and not in_layers[node] and consumers[node]:
-                taken = {found[after] for after in consumers[node]} - {BACKWARD}
+            if roles[node] == FORWARD and not reads[node] and not in_layers[node] and consumers[node]:
+                taken = {roles[after] for after in consumers[node]} - {BACKWARD}
                 if len(taken) == 1 and (
                     taken == {BOOKKEEPING} or (taken == {LOSS} and not after_layers[node])
                 ):
-                    found[node] = taken.pop()
-            elif self.is_constant[node] and found[node] == FORWARD and consumers[node]:
-                taken = {found[after] for after in consumers[node]}
+                    roles[node] = taken.pop()
+            elif self.is_constant[node] and roles[node] == FORWARD and consumers[node]:
+                taken = {roles[after] for after in consumers[node]}
                 if len(taken) == 1 and taken <= {LOSS, BOOKKEEPING}:
-                    found[node] = taken.pop()
+                    roles[node] = taken.pop()
 
         self._side_results()
         loss_scopes = {
-            self.view.names[node].rpartition("/")[0] for node in range(len(found)) if found[node] == LOSS
+            self.view.names[node].rpartition("/")[0] for node in range(len(roles)) if roles[node] == LOSS
         }
         is_size = self._of_types((METADATA_OPS | CONSTANT_OPS).__contains__).tolist()
         for node, name in enumerate(self.view.names):
             # Functions that make a loss look at sizes that they may not need.
-            if is_size[node] and found[node] == FORWARD and not consumers[node]:
-                found[node] = LOSS if name.rpartition("/")[0] in loss_scopes - {""} else FORWARD
+            if is_size[node] and roles[node] == FORWARD and not consumers[node]:
+                roles[node] = LOSS if name.rpartition("/")[0] in loss_scopes - {""} else FORWARD
 
     def _side_results(self) -> None:
-        """Marks what is computed of variables alone and is not trained, such as the value of a metric."""
-        found, inputs = self._found, self.inputs
-        if INPUT not in found:
+        """Mark untrained nodes that depend on variables only, such as the value of a metric."""
+        roles, inputs = self._roles, self.inputs
+        if INPUT not in roles:
             return
         is_random = self._of_types(RANDOM_OPS.__contains__).tolist()
-        fed = [False] * len(found)
+        fed = [False] * len(roles)
         for node in self.order:
             befores = inputs[node]
             if not befores:
                 fed[node] = not self.is_constant[node] and self.variable_of[node] < 0
-            elif is_random[node] or found[node] == INPUT:
+            elif is_random[node] or roles[node] == INPUT:
                 fed[node] = True
             else:
                 for before in befores:
                     if fed[before]:
                         fed[node] = True
                         break
-        is_differentiated = [False] * len(found)
-        for node in range(len(found)):
-            if found[node] == BACKWARD:
+        is_differentiated = [False] * len(roles)
+        for node in range(len(roles)):
+            if roles[node] == BACKWARD:
                 for before in inputs[node]:
                     is_differentiated[before] = True
         is_trained = self._leading_to(is_differentiated)
-        for node in range(len(found)):
-            if not (found[node] != FORWARD or fed[node] or is_trained[node] or self.is_constant[node]):
-                found[node] = BOOKKEEPING
+        for node in range(len(roles)):
+            if not (roles[node] != FORWARD or fed[node] or is_trained[node] or self.is_constant[node]):
+                roles[node] = BOOKKEEPING
 
     def differentiated_by_name(self, named: Sequence[bool]) -> dict[int, int]:
-        """Node of a gradient -> the op that it differentiates, by their names."""
+        """Return the differentiated op of each gradient node, by their names."""
         index = {name: node for node, name in enumerate(self.view.names)}
-        known: dict[str, int] = {}
-        found: dict[int, int] = {}
+        op_of_scope: dict[str, int] = {}
+        op_of: dict[int, int] = {}
         for node in np.flatnonzero(np.array(named, dtype=bool)).tolist():
             name = self.view.names[node]
             scope, mark, _ = name.rpartition("_grad")
             key = scope if mark else name.rpartition("/")[0]
-            if key not in known:
-                known[key] = forward_op(name, index)
-            if known[key] >= 0:
-                found[node] = known[key]
-        return found
+            if key not in op_of_scope:
+                op_of_scope[key] = forward_op(name, index)
+            if op_of_scope[key] >= 0:
+                op_of[node] = op_of_scope[key]
+        return op_of
 
 
 def forward_op(name: str, index: dict[str, int]) -> int:
@@ -521,8 +523,8 @@ def forward_op(name: str, index: dict[str, int]) -> int:
     4
     """
     for mark in ("_grad", "/"):
-        scope, found, _ = name.rpartition(mark)
-        while found:
+        scope, separator, _ = name.rpartition(mark)
+        while separator:
             rest = scope
             while rest:
                 node = index.get(rest, -1)
@@ -531,5 +533,5 @@ def forward_op(name: str, index: dict[str, int]) -> int:
                 rest = rest.partition("/")[2]
             if mark == "/":
                 break
-            scope, found, _ = scope.rpartition(mark)
+            scope, separator, _ = scope.rpartition(mark)
     return -1

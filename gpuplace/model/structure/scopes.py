@@ -20,15 +20,15 @@ ROOT = 0
 """Position of the outermost scope."""
 _CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
 _LOOP_PART = re.compile(r"enter|merge")
-"""Scopes that the inlining of loops as functions makes for the ops of a loop's frame."""
+"""Scopes that inlined loops have for the ops of a loop's frame."""
 _SUFFIX = re.compile(r"_\d+$")
 _NUMBERS = re.compile(r"_?\d+")
 _MOSTLY = 0.6
-"""The part of a scope that the scope of a model holds, at the least."""
+"""Least share of the surrounding scope that is in the scope of a model."""
 _ASIDE = 0.1
-"""The part of a scope that a second model in it holds, at the least."""
+"""Least share of the surrounding scope that is in a second model."""
 _LEAST_LAYERS = 3
-"""Layers of a model."""
+"""Least number of layers of a model."""
 
 
 @lru_cache(maxsize=50_000)
@@ -42,7 +42,7 @@ def stem(name: str) -> str:
 
 
 class ForwardScopes:
-    """Name scopes of the nodes that make up a model; parents come before their children.
+    """Name scopes of the model's nodes; parents come before their children.
 
     Attributes:
         paths: full path of each scope, ``""`` for the outermost.
@@ -93,11 +93,11 @@ class ForwardScopes:
         while path not in self.index:
             waiting.append(path)
             path = path.rpartition("/")[0]
-        found = self.index[path]
+        scope = self.index[path]
         for path in reversed(waiting):
-            self.parent.append(found)
-            found = self.index[path] = len(self.index)
-        return found
+            self.parent.append(scope)
+            scope = self.index[path] = len(self.index)
+        return scope
 
     def _measure(self, nodes: Sequence[int]) -> None:
         roles = self.roles
@@ -131,7 +131,7 @@ class ForwardScopes:
             self.variables[above] |= self.variables[scope]
 
     def _dissolve(self) -> None:
-        """Finds transparent scopes, and gives their contents to the scopes around them."""
+        """Find transparent scopes, and move their contents to the surrounding scopes."""
         children: list[list[int]] = [[] for _ in self.paths]
         for scope in range(1, len(self.paths)):
             children[self.parent[scope]].append(scope)
@@ -182,7 +182,7 @@ class ForwardScopes:
         )
 
     def _layers_in(self, children: Sequence[int]) -> int:
-        """How many scopes have variables that the ones before do not have."""
+        """Count the scopes whose variables no earlier scope has."""
         layers = 0
         seen: set[int] = set()
         for child in children:
@@ -191,7 +191,7 @@ class ForwardScopes:
         return layers
 
     def _shorten_labels(self) -> None:
-        """Gives layers their names back where a second call numbered all of them, by the names of their variables."""
+        """Restore layer names that a second call has numbered, by the names of their variables."""
         names = self.roles.view.names
         for children in self.children:
             if len(children) < 2:

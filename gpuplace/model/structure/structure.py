@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -37,17 +39,17 @@ from gpuplace.model.structure.roles import (
     forward_op,
 )
 from gpuplace.model.structure.scopes import ROOT, ForwardScopes
-from gpuplace.model.subject.bookkeeping import SHELVES, bookkeeping, neighbours
+from gpuplace.model.subject.bookkeeping import SHELVES, GraphColumns, bookkeeping, neighbours
 
-__all__ = ["ROOT", "Part", "Structure", "structure_of"]
+__all__ = ["ROOT", "GraphModel", "Part", "Structure", "structure_of"]
 
 _KEY = "structure"
 _ASIDE = (*SHELVES, "metrics", "optimizer", "unused")
-"""What is set aside on shelves."""
+"""Labels of the shelves."""
 _METRICS, _OPTIMIZER, _UNUSED = _ASIDE[-3:]
 _CLIPPING = re.compile(r"clip|norm", re.IGNORECASE)
 _FEW_READERS = 64
-"""Readers of a variable that are looked at."""
+"""Most readers of a variable that are considered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +68,60 @@ class Structure:
     """[nodes] the layer that a forward node belongs to, -1 for other nodes."""
     transparent: dict[str, int]
     """Name scopes whose contents are drawn in their place, to the part that shows them."""
+    differentiated: np.ndarray
+    """[nodes] the op whose gradient a node computes, -1 for other nodes."""
+
+    @cached_property
+    def tower_of(self) -> np.ndarray:
+        """[nodes] position of the tower that each node lies in, -1 outside of towers."""
+        tower = [-1] * len(self.parts)
+        for position, part in enumerate(self.parts[1:], 1):
+            tower[position] = position if part.is_tower else tower[part.parent]
+        return np.array(tower, dtype=np.int64)[self.part_of]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphModel(GraphColumns):
+    """Adapter of a `PlacementGraph` for `structure_of`; views of the graph share its results."""
+
+    @cached_property
+    def op_types(self) -> Sequence[str]:
+        """The distinct op types."""
+        return list(dict.fromkeys(self.graph.op_types))
+
+    @cached_property
+    def op_type(self) -> np.ndarray:
+        """[nodes] index into `op_types`."""
+        number = {op_type: position for position, op_type in enumerate(self.op_types)}
+        of_signature = np.array([number[op_type] for op_type in self.graph.op_types], dtype=np.int64)
+        return of_signature[self.graph.signature]
+
+    @property
+    def src_output(self) -> np.ndarray:
+        """[edges] output of the producing node, -1 for a control edge."""
+        return self.graph.src_output
+
+    @property
+    def attached(self) -> dict[str, Any]:
+        """Results that modules keep with the graph."""
+        attached: dict[str, Any] = self.graph.__dict__.setdefault("_attached", {})
+        return attached
 
 
 def structure_of(view: Columns) -> Structure:
-    """Return the structure of a graph; it is found once, also for other placements of the graph.
+    """Return the structure of a graph; all placements of the graph share it.
 
     Args:
         view: the graph, with its edges.
     """
     if _KEY not in view.attached:
         view.attached[_KEY] = _Builder(view).structure()
-    found: Structure = view.attached[_KEY]
-    return found
+    structure: Structure = view.attached[_KEY]
+    return structure
 
 
 class _Builder:
-    """Builds the tree of parts from the forward nodes outwards."""
+    """Build the tree of parts, starting from the forward nodes."""
 
     def __init__(self, view: Columns) -> None:
         self.view = view
@@ -90,6 +130,7 @@ class _Builder:
         self.scopes = ForwardScopes(self.roles)
         self.tree = PartTree(len(view))
         self.forward = ForwardParts(self.tree, self.roles, self.scopes)
+        self.differentiated = [-1] * len(view)
         self.home: dict[int, int] = {}
         self.homes_by_name: dict[str, int] | None = None
         self.inner_layers: dict[int, list[int]] | None = None
@@ -115,16 +156,17 @@ class _Builder:
                 for scope in range(1, len(scopes))
                 if scopes.is_transparent[scope]
             },
+            np.array(self.differentiated, dtype=np.int64),
         )
 
     def _shown_by(self, scope: int) -> int:
-        """The part that shows a scope; of one that the flow enters again and again, the part around it."""
+        """Return the part that shows a scope, or the part around it if the flow enters the scope repeatedly."""
         while scope not in self.forward.of_scope:
             scope = self.scopes.parent[scope]
         return self.forward.of_scope[scope]
 
     def _variables(self) -> None:
-        """Variables and their reads: with the layer that reads them, with all others where towers share them."""
+        """Assign variables and their reads to the layer that reads them; variables of several towers are shared."""
         roles = self.roles
         readers: dict[int, list[int]] = {}
         for node, scope in enumerate(self.scopes.scope_of):
@@ -139,7 +181,7 @@ class _Builder:
                 self.tree.part_of[node] = self.home[variable]
 
     def _common(self, variable: int, parts: Sequence[int]) -> int:
-        """The part of all readers of a variable, the first reader's where they are several layers."""
+        """Return the common part of a variable's readers, or the first reader's part if they are several layers."""
         ways = [self.tree.way(part) for part in parts]
         depth = 0
         while all(len(way) > depth for way in ways) and len({way[depth] for way in ways}) == 1:
@@ -152,10 +194,10 @@ class _Builder:
         return next((part for part, way in zip(parts, ways, strict=True) if len(way) > depth), around)
 
     def _gradients(self) -> None:
-        """Gradients: with the layer of the op that they differentiate."""
+        """Assign gradients to the layer of the differentiated op."""
         roles, view = self.roles, self.view
         index = {name: node for node, name in enumerate(view.names)}
-        known: dict[str, int] = {}
+        layer_of_scope: dict[str, tuple[int, int]] = {}
         late = []
         for node in roles.order:
             if roles.role[node] != BACKWARD:
@@ -163,9 +205,10 @@ class _Builder:
             name = view.names[node]
             scope, mark, _ = name.rpartition("_grad")
             key = scope if mark else name.rpartition("/")[0]
-            if key not in known:
-                known[key] = self._differentiated(name, index)
-            layer = known[key]
+            if key not in layer_of_scope:
+                op = forward_op(name, index)
+                layer_of_scope[key] = op, self._differentiated_layer(name, op)
+            self.differentiated[node], layer = layer_of_scope[key]
             if layer < 0:
                 layer = self._layer_near(roles.inputs[node])
             if layer < 0:
@@ -176,27 +219,26 @@ class _Builder:
             layer = self._layer_near(roles.consumers[node])
             self.tree.part_of[node] = self.tree.serving(max(layer, ROOT), "backward")
 
-    def _differentiated(self, name: str, index: dict[str, int]) -> int:
-        """The layer that a gradient belongs to by its name, -1 if the name tells none."""
-        op = forward_op(name, index)
+    def _differentiated_layer(self, name: str, op: int) -> int:
+        """Return the layer of a gradient by its name and its differentiated op; -1 if unknown."""
         if op >= 0 and self.tree.part_of[op] >= 0:
             return self.tree.layer_of_part(self.tree.part_of[op])
         scope = name.partition("gradient_tape/")[2].rpartition("/")[0]
         while scope:
-            if (found := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) >= 0:
-                return found
+            if (layer := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) >= 0:
+                return layer
             scope = scope.rpartition("/")[0]
         return -1
 
     def _layer_near(self, nodes: Iterable[int]) -> int:
-        """The layer of the first node that lies in one, forward nodes first; -1 for none."""
+        """Return the first layer of some nodes, forward nodes first; -1 for none."""
         parts = [self.tree.part_of[node] for node in nodes if self.scopes.is_model[node]] + [
             self.tree.part_of[node] for node in nodes if self.roles.role[node] == BACKWARD
         ]
         return next((self.tree.layer_of_part(part) for part in parts if part >= 0), -1)
 
     def _updates(self) -> None:
-        """Updates: with their variable; slots with the variable that they are updated with."""
+        """Assign updates to the part of their variable, and slots to the part of the variable updated with them."""
         roles, view = self.roles, self.view
         averaging = [node for node in range(len(view)) if roles.role[node] == AVERAGING]
         if averaging:
@@ -238,27 +280,27 @@ class _Builder:
                 self.tree.part_of[node] = min(taken)
 
     def _slot_home(self, variable: int) -> int:
-        """The part of a variable that no layer reads: that of the variable that it goes with, -1 for none.
+        """Return the part of a variable that no layer reads, by its related variable; -1 for none.
 
         Moments extend the name of their variable, moving averages lie beside the variables of their layer.
         """
         if self.homes_by_name is None:
             self.homes_by_name = {}
-            for known, home in self.home.items():
-                name = self.view.names[known]
+            for variable_node, home in self.home.items():
+                name = self.view.names[variable_node]
                 self.homes_by_name[name] = home
                 self.homes_by_name.setdefault(name.rpartition("/")[0], home)
         scope = self.view.names[variable]
         while scope:
             if scope in self.homes_by_name:
                 return self.homes_by_name[scope]
-            if (found := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) > 0:
-                return found
+            if (part := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) > 0:
+                return part
             scope = scope.rpartition("/")[0]
         return -1
 
     def _shelves(self) -> None:
-        """What is set aside, in order, each shelf with the name scopes of its nodes."""
+        """Build the shelves in order, each with the name scopes of its nodes."""
         roles, shelf = self.roles, self.shelf
         purpose: dict[str, list[int]] = {}
         for node in range(len(self.view)):
@@ -273,26 +315,26 @@ class _Builder:
             self._shelve(label, purpose.get(label, ()))
 
     def _shelve(self, label: str, nodes: Sequence[int]) -> None:
-        """Puts nodes on a shelf, inside the name scopes that they lie in."""
-        known: dict[str, int] = {}
+        """Put nodes on a shelf, inside their name scopes."""
+        part_of_scope: dict[str, int] = {}
         for node in nodes:
             scope = self.view.names[node].rpartition("/")[0]
-            if scope not in known:
-                self._shelve_scope(label, scope, known)
-            self.tree.part_of[node] = known[scope]
+            if scope not in part_of_scope:
+                self._shelve_scope(label, scope, part_of_scope)
+            self.tree.part_of[node] = part_of_scope[scope]
 
-    def _shelve_scope(self, label: str, scope: str, known: dict[str, int]) -> None:
-        """Makes the parts of a name scope, and of those around it, on a shelf."""
-        if not known:
-            known[""] = self._shelf(label)
+    def _shelve_scope(self, label: str, scope: str, part_of_scope: dict[str, int]) -> None:
+        """Create the parts of a name scope and its parents on a shelf."""
+        if not part_of_scope:
+            part_of_scope[""] = self._shelf(label)
         waiting = []
-        while scope not in known:
+        while scope not in part_of_scope:
             waiting.append(scope)
             scope = scope.rpartition("/")[0]
-        part = known[scope]
+        part = part_of_scope[scope]
         for path in reversed(waiting):
             name = path.rpartition("/")[2]
-            part = known[path] = self.tree.part(f"({label})/{path}", name, part, "scope")
+            part = part_of_scope[path] = self.tree.part(f"({label})/{path}", name, part, "scope")
 
     def _shelf(self, label: str) -> int:
         if (ROOT, f"({label})") not in self.tree.served:
@@ -300,7 +342,7 @@ class _Builder:
         return self.tree.served[ROOT, f"({label})"]
 
     def _rest(self) -> None:
-        """Constants, sizes, plumbing and unread variables: with what takes or makes their data, or their name scope."""
+        """Assign constants, sizes, plumbing and unread variables to consumers, producers or name scopes."""
         roles, view, part_of = self.roles, self.view, self.tree.part_of
         left = [node for node in roles.order if part_of[node] < 0]
         for node in reversed(left):  # what works for a layer, wherever it is named
@@ -344,7 +386,7 @@ class _Builder:
         self._shelve(_UNUSED, [node for node in left if part_of[node] < 0])
 
     def _inner_layers(self, part: int) -> list[int]:
-        """The layers directly inside a part."""
+        """Return the layers directly inside a part."""
         if self.inner_layers is None:
             self.inner_layers = {}
             for position, inner in enumerate(self.tree.parts[1:], 1):

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 _LEAST_VISITS = 3
-"""Times that the flow enters a scope, at the least, for the scope to be divided."""
+"""Least number of visits for dividing a scope."""
 _LEAST_NODES = 2
-"""Nodes of a visit, on average at the least: flow that goes to and fro op by op visits nothing."""
+"""Least average number of nodes in a visit; alternating single ops are not visits."""
 
 
 def circles(count: int, links: Iterable[tuple[int, int]]) -> list[list[int]]:
@@ -27,8 +27,8 @@ def circles(count: int, links: Iterable[tuple[int, int]]) -> list[list[int]]:
         links: the flow between them.
     """
     after: list[list[int]] = [[] for _ in range(count)]
-    for one, other in links:
-        after[one].append(other)
+    for source, target in links:
+        after[source].append(target)
     number, low = [-1] * count, [0] * count
     open_stack: list[int] = []
     is_open = [False] * count
@@ -79,9 +79,9 @@ def visits(
     """
     befores: dict[int, list[int]] = {}
     afters: dict[int, list[int]] = {}
-    for one, other in edges:
-        befores.setdefault(other, []).append(one)
-        afters.setdefault(one, []).append(other)
+    for source, target in edges:
+        befores.setdefault(target, []).append(source)
+        afters.setdefault(source, []).append(target)
     depth: dict[int, int] = {}
     for node in order:
         depth[node] = max(
@@ -93,12 +93,12 @@ def visits(
             depth[node] = max(
                 0, min(depth[after] - (home_of[after] != home_of[node]) for after in afters[node])
             )
-    found: dict[tuple[int, int], list[int]] = {}
+    nodes_of_visit: dict[tuple[int, int], list[int]] = {}
     for node in order:
-        found.setdefault((home_of[node], depth[node]), []).append(node)
+        nodes_of_visit.setdefault((home_of[node], depth[node]), []).append(node)
     times: dict[int, int] = {}
-    for home, _ in found:
+    for home, _ in nodes_of_visit:
         times[home] = times.get(home, 0) + 1
-    if max(times.values(), default=0) < _LEAST_VISITS or len(order) < _LEAST_NODES * len(found):
+    if max(times.values(), default=0) < _LEAST_VISITS or len(order) < _LEAST_NODES * len(nodes_of_visit):
         return {}
-    return found
+    return nodes_of_visit

@@ -1,1 +1,1 @@
-"""The subject of a question: the part of a graph that a step runs, its fetches and feeds."""
+"""The subject of a request: the part of a graph that a step runs, with its fetches and feeds."""

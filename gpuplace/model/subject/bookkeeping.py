@@ -1,15 +1,15 @@
 """Bookkeeping nodes: initialisers, savers, summaries, input queues and step counters.
 
-They outnumber the model in most training graphs, and no data flows from them into it. A step does not run them, and a
-picture sets them aside::
+In most training graphs they outnumber the model's nodes, and no data flows from them into the model. A step does not
+run them, and a picture groups them apart::
 
     w ── read ──────────────> MatMul        w, read, MatMul: the network
     │                                       zeros, Assign:   initialisers
     └─ Assign <── zeros  Assign_1 <── Restore   Restore, Assign_1: saver
 
-The search starts from op types that do nothing else. A node joins them if all its consumers are bookkeeping, or if all
-its inputs are bookkeeping or constants. A node that computes with the model's data stays, even if only a summary or a
-saver consumes it: a loss may have no other use in the graph.
+The search starts from op types that are always bookkeeping. A node joins them if all its consumers are bookkeeping, or
+if all its inputs are bookkeeping or constants. A node that computes with the model's data stays, even if only a summary
+or a saver consumes it, because a loss may have no other use in the graph.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView
 >>> rows = [("w", "VariableV2"), ("zeros", "Const"), ("w/Assign", "Assign"), ("x", "Neg"), ("s", "ScalarSummary")]
@@ -34,7 +34,7 @@ from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, PLACEHOLDERS, SWIT
 from gpuplace.placer.placement_graph import PlacementGraph
 
 SHELVES = ("initialisers", "saver", "summaries", "input queues", "global step")
-"""What is set aside, by the number that `bookkeeping` gives."""
+"""The bookkeeping purposes; `bookkeeping` returns indices into them."""
 _INITIALISERS, _SAVER, _SUMMARIES, _QUEUES, _STEP = range(len(SHELVES))
 
 _SEEDS: tuple[tuple[re.Pattern[str], int], ...] = (
@@ -49,11 +49,11 @@ _SEEDS: tuple[tuple[re.Pattern[str], int], ...] = (
         _INITIALISERS,
     ),
 )
-"""Op types that do nothing for a network's results."""
+"""Op types that are always bookkeeping."""
 _LIVE = re.compile(r".*(Queue|Iterator|Reader|Dataset|Recv|Stage|Barrier).*|_Arg")
-"""Op types, beside variables and placeholders, whose results are not known when a graph is built."""
+"""Op types, besides variables and placeholders, whose results are unknown when a graph is built."""
 _WITH_DATA = frozenset({_INITIALISERS, _QUEUES})
-"""For which what works for them alone is theirs even where it computes with data."""
+"""Purposes that also include the nodes used only by them that compute with data."""
 _READS = frozenset({"Identity", "ReadVariableOp"})
 _STEPS = re.compile(r"(?:^|/)global_step(?:/|$)")
 _LOGGED: tuple[tuple[re.Pattern[str], int], ...] = (
@@ -63,15 +63,15 @@ _LOGGED: tuple[tuple[re.Pattern[str], int], ...] = (
         _INITIALISERS,
     ),
 )
-"""Names of a log, which tells nothing of edges."""
+"""Node names in a log, which has no edges."""
 
 
 class NodeColumns(Protocol):
-    """A graph as columns; a `PlacementView` is one."""
+    """A graph as columns, for example a `PlacementView`."""
 
     @property
     def names(self) -> Sequence[str]:
-        """[nodes] names."""
+        """[nodes] node names."""
 
     @property
     def op_types(self) -> Sequence[str]:
@@ -106,12 +106,12 @@ class GraphColumns:
 
     @property
     def names(self) -> Sequence[str]:
-        """[nodes] names."""
+        """[nodes] node names."""
         return self.graph.names
 
     @property
     def op_types(self) -> Sequence[str]:
-        """[signatures] op types; one may be there several times."""
+        """[signatures] op types; an op type may occur several times."""
         return self.graph.op_types
 
     @property
@@ -139,39 +139,44 @@ def bookkeeping(view: NodeColumns) -> np.ndarray:
     Args:
         view: the graph.
     """
-    found = np.full(len(view), -1, dtype=np.int64)
-    by_type = np.array([_kind(_SEEDS, op_type) for op_type in view.op_types] or [-1])
-    found[:] = by_type[view.op_type]
-    found[[node for node, name in enumerate(view.names) if _STEPS.search(name)]] = _STEP
+    purposes = np.full(len(view), -1, dtype=np.int64)
+    purpose_of_type = np.array([_purpose(_SEEDS, op_type) for op_type in view.op_types] or [-1])
+    purposes[:] = purpose_of_type[view.op_type]
+    purposes[[node for node, name in enumerate(view.names) if _STEPS.search(name)]] = _STEP
     if not view.knows_edges:
-        for node in np.flatnonzero(found < 0).tolist():
-            found[node] = _kind(_LOGGED, view.names[node], whole=False)
-        return found
+        for node in np.flatnonzero(purposes < 0).tolist():
+            purposes[node] = _purpose(_LOGGED, view.names[node], whole=False)
+        return purposes
     graph = _Edges(view)
-    kept = _of_types(view, lambda op_type: op_type in VARIABLE_OPS or op_type in PLACEHOLDERS)
-    live = _reached(graph, kept | _of_types(view, lambda op_type: _LIVE.fullmatch(op_type) is not None))
-    for node in np.flatnonzero(_of_types(view, ASSIGNMENTS.__contains__) & (found < 0)).tolist():
-        if _is_first_value(view, graph, node, live, found):
-            found[node] = _INITIALISERS
-    for node in np.flatnonzero(_of_types(view, _READS.__contains__) & (found < 0)).tolist():
-        if not graph.consumers[node] and any(kept[source] for source in graph.inputs[node]):
-            found[node] = _INITIALISERS
-    _spread(view, graph, found, kept, live)
-    return found
+    is_state = _of_types(view, lambda op_type: op_type in VARIABLE_OPS or op_type in PLACEHOLDERS)
+    is_live = _reached(
+        graph, is_state | _of_types(view, lambda op_type: _LIVE.fullmatch(op_type) is not None)
+    )
+    for node in np.flatnonzero(_of_types(view, ASSIGNMENTS.__contains__) & (purposes < 0)).tolist():
+        if _is_first_value(view, graph, node, is_live, purposes):
+            purposes[node] = _INITIALISERS
+    for node in np.flatnonzero(_of_types(view, _READS.__contains__) & (purposes < 0)).tolist():
+        if not graph.consumers[node] and any(is_state[source] for source in graph.inputs[node]):
+            purposes[node] = _INITIALISERS
+    _spread(view, graph, purposes, is_state, is_live)
+    return purposes
 
 
-def _kind(table: Sequence[tuple[re.Pattern[str], int]], text: str, *, whole: bool = True) -> int:
-    return next((kind for form, kind in table if (form.fullmatch if whole else form.search)(text)), -1)
+def _purpose(table: Sequence[tuple[re.Pattern[str], int]], text: str, *, whole: bool = True) -> int:
+    """Return the purpose of the first pattern in a table that matches a text; -1 if none does."""
+    return next(
+        (purpose for pattern, purpose in table if (pattern.fullmatch if whole else pattern.search)(text)), -1
+    )
 
 
 def _of_types(view: NodeColumns, test: Callable[[str], bool]) -> np.ndarray:
-    """[nodes] bool: whose op type passes a test."""
+    """Return which nodes' op types pass a test, [nodes] bool."""
     passed: np.ndarray = np.array([*map(test, view.op_types), False], dtype=bool)[view.op_type]
     return passed
 
 
 class _Edges:
-    """The nodes before and after each node; data and control edges alike."""
+    """The nodes before and after each node, by data and control edges."""
 
     def __init__(self, view: NodeColumns) -> None:
         self.inputs = neighbours(view.dst, view.src, len(view))
@@ -179,12 +184,12 @@ class _Edges:
 
 
 def neighbours(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]:
-    """Return for each node those at the other ends of its edges, in the order of the edges.
+    """Return for each node the nodes at the other ends of its edges, in edge order.
 
     Args:
         of: [edges] the node that an edge is listed for.
-        other: [edges] its other end.
-        count: number of nodes.
+        other: [edges] the other end.
+        count: the number of nodes.
     """
     order = np.argsort(of, kind="stable")
     ends = np.searchsorted(of[order], np.arange(count + 1)).tolist()
@@ -193,7 +198,7 @@ def neighbours(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]
 
 
 def _reached(graph: _Edges, starts: np.ndarray) -> np.ndarray:
-    """[nodes] bool: some nodes and all that depends on them."""
+    """Return which nodes depend on the given nodes, including these, [nodes] bool."""
     seen = starts.copy()
     waiting = np.flatnonzero(starts).tolist()
     while waiting:
@@ -204,47 +209,58 @@ def _reached(graph: _Edges, starts: np.ndarray) -> np.ndarray:
     return seen
 
 
-def _is_first_value(view: NodeColumns, graph: _Edges, node: int, live: np.ndarray, found: np.ndarray) -> bool:
-    """Whether an assignment gives a variable its first value: as it is called then, or a value known beforehand."""
+def _is_first_value(
+    view: NodeColumns, graph: _Edges, node: int, is_live: np.ndarray, purposes: np.ndarray
+) -> bool:
+    """Return whether an assignment gives a variable its first value.
+
+    It does if it has the usual name, or if its value is known when the graph is built.
+    """
     variable, *values = graph.inputs[node] or [-1]
-    if any(found[value] == _SAVER for value in values):
+    if any(purposes[value] == _SAVER for value in values):
         return False
     if variable >= 0 and view.names[node] == f"{view.names[variable]}/Assign":
         return True
-    return bool(values) and not any(live[value] for value in values)
+    return bool(values) and not any(is_live[value] for value in values)
 
 
-def _spread(view: NodeColumns, graph: _Edges, found: np.ndarray, kept: np.ndarray, live: np.ndarray) -> None:
-    """Adds what works for bookkeeping alone, and what only bookkeeping and constants work for."""
-    kinds, is_kept, is_live = found.tolist(), kept.tolist(), live.tolist()
+def _spread(
+    view: NodeColumns, graph: _Edges, purposes: np.ndarray, state_nodes: np.ndarray, live_nodes: np.ndarray
+) -> None:
+    """Add the nodes that only bookkeeping uses, and the nodes that use only bookkeeping and constants."""
+    purpose_of, is_kept, is_live = purposes.tolist(), state_nodes.tolist(), live_nodes.tolist()
     assigns = _of_types(view, ASSIGNMENTS.__contains__).tolist()
     constant = _of_types(view, CONSTANT_OPS.__contains__).tolist()
     is_switch = _of_types(view, SWITCHES.__contains__).tolist()
-    # The branch of a conditional that nothing waits for.
+    # Unused outputs of conditionals: pivots that no node waits for.
     unused = [
         not after and len(before) == 1 and is_switch[before[0]]
         for before, after in zip(graph.inputs, graph.consumers, strict=True)
     ]
-    waiting = [node for node, kind in enumerate(kinds) if kind >= 0]
+    waiting = [node for node, purpose in enumerate(purpose_of) if purpose >= 0]
     while waiting:
         node = waiting.pop()
         for before in graph.inputs[node]:
-            if kinds[before] >= 0 or is_kept[before] or (is_live[before] and kinds[node] not in _WITH_DATA):
+            if (
+                purpose_of[before] >= 0
+                or is_kept[before]
+                or (is_live[before] and purpose_of[node] not in _WITH_DATA)
+            ):
                 continue
-            if all(kinds[n] >= 0 or unused[n] for n in graph.consumers[before]):
-                kinds[before] = kinds[node]
+            if all(purpose_of[n] >= 0 or unused[n] for n in graph.consumers[before]):
+                purpose_of[before] = purpose_of[node]
                 waiting.append(before)
         if constant[node]:
             continue
         for after in graph.consumers[node]:
-            if kinds[after] >= 0:
+            if purpose_of[after] >= 0:
                 continue
             inputs = graph.inputs[after]
             if assigns[after]:
                 joins = node in inputs[1:]
             else:
-                joins = all(kinds[n] >= 0 or not is_live[n] for n in inputs)
+                joins = all(purpose_of[n] >= 0 or not is_live[n] for n in inputs)
             if joins:
-                kinds[after] = kinds[node]
+                purpose_of[after] = purpose_of[node]
                 waiting.append(after)
-    found[:] = kinds
+    purposes[:] = purpose_of

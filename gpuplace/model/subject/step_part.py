@@ -1,6 +1,6 @@
-"""The graph of a step: the nodes that it runs, cut at the feeds.
+"""The subgraph that a step runs, cut at the feeds.
 
-A fed tensor comes from the client, as a ``Placeholder`` does. A fed node of another type therefore becomes a
+A fed tensor comes from the client, like the value of a ``Placeholder``. A fed node of another type therefore becomes a
 placeholder, and the nodes that only it needs do not run.
 
 Source: tensorflow/core/graph/subgraph.cc, release 1.15.
@@ -25,27 +25,27 @@ from gpuplace.why.placement import Placement
 
 @dataclass(frozen=True, eq=False)
 class StepPart:
-    """A step's nodes, with the graph that they make."""
+    """The nodes of a step as a graph of their own."""
 
     graph: PlacementGraph
     """The nodes that run, in the order of the whole graph."""
     nodes: np.ndarray
-    """[nodes] position of each in the whole graph."""
+    """[nodes] position of each node in the whole graph."""
     device: np.ndarray
     """[nodes] position of each node's device in the device set."""
     fetches: tuple[tuple[int, int], ...]
     """Fetched tensors, as node and output; -1 for an operation that only runs."""
     is_fed: np.ndarray
-    """[nodes] bool: comes from the client."""
+    """[nodes] bool: whether the value comes from the client."""
     subject: Subject
-    """The step that it is of."""
+    """The step."""
 
 
 def step_part(placement: Placement, subject: Subject) -> StepPart:
     """Return the part of a placed graph that a step runs.
 
     Args:
-        placement: the whole graph, placed.
+        placement: the placement of the whole graph.
         subject: the step.
     """
     graph = placement.graph
@@ -58,39 +58,39 @@ def step_part(placement: Placement, subject: Subject) -> StepPart:
 
 
 def single_feeds(feeds: Mapping[Any, Any] | None) -> dict[Any, Any]:
-    """Feeds of single tensors: what is fed for an object of several, such as a ``SparseTensor``, by its parts.
+    """Return feeds of single tensors: a value fed for a composite such as a ``SparseTensor`` is split into its parts.
 
     Args:
-        feeds: as of ``gpuplace.estimate``; for an object of several tensors a value of it, such as a
-            ``SparseTensorValue``, or a shape or an array for each of its tensors.
+        feeds: as for ``gpuplace.estimate``; for a composite, a value such as a ``SparseTensorValue``, or a shape or an
+            array for each of its tensors.
 
     Raises:
         TypeError: the object cannot be fed.
-        ValueError: the value has more parts, or fewer.
+        ValueError: the value has the wrong number of parts.
     """
-    found: dict[Any, Any] = {}
+    by_tensor: dict[Any, Any] = {}
     for key, value in (feeds or {}).items():
         pairs = composite_pairs(key, value)
         is_value = isinstance(value, SparseTensorValue | IndexedSlicesValue)
         for tensor, part in [(key, value)] if pairs is None else pairs:
-            found[tensor] = part if pairs is None or not is_value else np.asarray(part)
-    return found
+            by_tensor[tensor] = part if pairs is None or not is_value else np.asarray(part)
+    return by_tensor
 
 
 def _sub_graph(graph: PlacementGraph, nodes: np.ndarray, cut: set[int]) -> tuple[PlacementGraph, np.ndarray]:
-    """The graph of some nodes; those that are fed have no inputs, and are placeholders."""
-    whole = nodes.tolist()
+    """Return the graph of some nodes; fed nodes become placeholders without inputs."""
+    positions = nodes.tolist()
     is_fed = graph.of_types(PLACEHOLDERS)[nodes]
     replaced: dict[int, int] = {}
     signatures = list(graph.signatures)
     signature = graph.signature[nodes].copy()
-    for place, node in enumerate(whole if cut else ()):
-        if node in cut and not is_fed[place]:
-            is_fed[place] = True
+    for index, node in enumerate(positions if cut else ()):
+        if node in cut and not is_fed[index]:
+            is_fed[index] = True
             dtype = None if graph.tensor_info is None else graph.tensor_info(node, 0).dtype
-            replaced[place] = node
+            replaced[index] = node
             signatures.append(Signature("Placeholder", (("dtype", dtype),)))
-            signature[place] = len(signatures) - 1
+            signature[index] = len(signatures) - 1
     if len(nodes) == len(graph) and not replaced:
         return graph, is_fed
     position = np.full(len(graph), -1, dtype=np.int64)
@@ -102,13 +102,13 @@ def _sub_graph(graph: PlacementGraph, nodes: np.ndarray, cut: set[int]) -> tuple
     group_node = np.where(graph.group_node >= 0, position[graph.group_node], -1)
     info, attrs, line = graph.tensor_info, graph.node_attrs or graph.attrs, graph.source_line
 
-    def node_attrs(place: int) -> Mapping[str, Any]:
-        if place in replaced:
-            return dict(signatures[int(signature[place])].attrs)
-        return attrs(whole[place])
+    def node_attrs(index: int) -> Mapping[str, Any]:
+        if index in replaced:
+            return dict(signatures[int(signature[index])].attrs)
+        return attrs(positions[index])
 
-    made = graph.changed(
-        names=tuple([graph.names[node] for node in whole]),
+    part = graph.changed(
+        names=tuple([graph.names[node] for node in positions]),
         signatures=tuple(signatures),
         signature=signature,
         device=graph.device[nodes],
@@ -120,12 +120,12 @@ def _sub_graph(graph: PlacementGraph, nodes: np.ndarray, cut: set[int]) -> tuple
         dst=position[graph.dst[edges]].astype(np.int32),
         dst_input=graph.dst_input[edges],
         node_attrs=node_attrs,
-        tensor_info=None if info is None else (lambda place, output: info(whole[place], output)),
-        source_line=None if line is None else (lambda place: line(whole[place])),
+        tensor_info=None if info is None else (lambda index, output: info(positions[index], output)),
+        source_line=None if line is None else (lambda index: line(positions[index])),
         edge_turn=None if graph.edge_turn is None else graph.edge_turn[edges],
         inspections={},
         first_edge={},
         leads_to_sink=None,
     )
-    vars(made).pop("order", None)
-    return made, is_fed
+    vars(part).pop("order", None)
+    return part, is_fed

@@ -1,13 +1,13 @@
-"""What a question about a graph is about: the nodes of one step, what it fetches, and the names for its feeds.
+"""The subject: the nodes of one step of a graph, its fetches and its feeds.
 
-Every function, command, page and tab asks here, so that all of them speak of the same step::
+Every function, command, page and tab uses it, so that all of them describe the same step::
 
-    SavedModel         signature serving_default: fetches its outputs, feeds its inputs, under the signature's names
+    SavedModel         signature serving_default: fetches its outputs, feeds its inputs, by the signature's names
     training graph     one step of the training operation
-    another graph      what leads to its outputs, without saver, initialisers and summaries
-    fetches=[...]      what these need
+    other graphs       all nodes that its outputs need, without saver, initialisers and summaries
+    fetches=[...]      all nodes that these fetches need
 
-Placing does not shrink a graph: every node has a device. The subject says which nodes a step runs.
+Placing decides every node of a graph. The subject defines which of them a step runs.
 
 >>> from gpuplace.graph.apply_op import apply_op
 >>> from gpuplace.graph.graph import Graph
@@ -18,8 +18,8 @@ Placing does not shrink a graph: every node has a device. The subject says which
 ...     rows = placeholder("float32", [None, 4], name="rows")
 ...     product = apply_op("MatMul", "product", a=rows, b=rows, transpose_b=True)
 ...     _ = apply_op("HistogramSummary", "summary", tag="rows", values=product.outputs[0])
->>> found = subject_of(placement_graph_of(graph, default_catalogue()), default_catalogue())
->>> found.what, found.count, found.outside
+>>> subject = subject_of(placement_graph_of(graph, default_catalogue()), default_catalogue())
+>>> subject.what, subject.count, subject.outside
 ("Output 'product'", 2, {'summaries': 2})
 
 Source: tensorflow/core/graph/subgraph.cc, release 1.15 (pruning).
@@ -47,11 +47,11 @@ from gpuplace.runtime.session.fetches import parts_of_fetch
 from gpuplace.why.names import suggestions
 
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
-"""Prefixes of the op types with which optimizers update variables."""
+"""Prefixes of the op types by which optimizers update variables."""
 OTHER = "others"
-"""Nodes outside the step that are not bookkeeping."""
+"""The purpose of nodes outside the step that are not bookkeeping."""
 _SHOWN = 12
-"""Names that an error lists."""
+"""Number of names that an error lists."""
 _TRAIN_OP = "train_op"
 
 
@@ -62,17 +62,17 @@ class Subject:
     graph: PlacementGraph
     """The whole graph."""
     what: str
-    """What the step is: ``Signature serving_default``, ``Training step 'train'``, ``Output 'logits'``."""
+    """A name for the step: ``Signature serving_default``, ``Training step 'train'``, ``Output 'logits'``."""
     targets: tuple[tuple[int, int], ...]
-    """Fetched tensors as node and output; output -1 for an operation that only runs."""
+    """Fetched tensors as node and output; output -1 for an operation that is run without a fetch."""
     fed: frozenset[tuple[int, int]]
-    """Tensors that are fed in place of their values, as node and output."""
+    """Fed tensors as node and output."""
     is_default: bool
-    """Whether it was found without fetches."""
+    """Whether the step was chosen without explicit fetches."""
 
     @cached_property
     def runs(self) -> np.ndarray:
-        """[nodes] bool: whether the step runs a node. The inputs of fed nodes do not run for them."""
+        """[nodes] bool: whether the step runs a node; nodes needed only by fed nodes do not run."""
         graph = self.graph
         start, src = graph.in_start.tolist(), graph.src.tolist()
         cut = {node for node, _ in self.fed}
@@ -92,12 +92,12 @@ class Subject:
 
     @property
     def count(self) -> int:
-        """Number of nodes that the step runs."""
+        """The number of nodes that the step runs."""
         return int(self.runs.sum())
 
     @cached_property
     def outside(self) -> dict[str, int]:
-        """Purpose of the nodes outside the step, such as ``saver``, to their number; the largest first."""
+        """Purpose, such as ``saver``, -> number of nodes outside the step; the largest first."""
         if self.runs.all():
             return {}
         purposes = bookkeeping_of(self.graph)[~self.runs].tolist()
@@ -106,19 +106,19 @@ class Subject:
 
     @property
     def outside_text(self) -> str:
-        """The nodes outside the step in a sentence; "" where there are none."""
+        """A sentence about the nodes outside the step; "" if there are none."""
         total = sum(self.outside.values())
         if not total:
             return ""
         parts = ", ".join(f"{purpose} {count:,}" for purpose, count in self.outside.items())
         which = "" if list(self.outside) == [OTHER] else f": {parts}"
-        return f"{total:,} node{' lies' if total == 1 else 's lie'} outside the step{which}."
+        return f"{total:,} node{' is' if total == 1 else 's are'} outside the step{which}."
 
     def text(self, release: str) -> str:
         """Return the subject in one line.
 
         Args:
-            release: the TensorFlow that the graph is placed as.
+            release: the TensorFlow release that the graph is placed as.
         """
         total, count = len(self.graph), self.count
         nodes = (
@@ -143,15 +143,15 @@ def model_name(graph: PlacementGraph) -> str:
 
 
 def bookkeeping_of(graph: PlacementGraph) -> np.ndarray:
-    """Return [nodes] the bookkeeping purpose of each node, worked out once for a graph.
+    """Return the bookkeeping purpose of each node, [nodes], computed once per graph.
 
     Args:
         graph: the graph.
     """
-    found = graph.__dict__.get("_bookkeeping")
-    if found is None:
-        found = graph.__dict__["_bookkeeping"] = bookkeeping(GraphColumns(graph))
-    return found
+    purposes = graph.__dict__.get("_bookkeeping")
+    if purposes is None:
+        purposes = graph.__dict__["_bookkeeping"] = bookkeeping(GraphColumns(graph))
+    return purposes
 
 
 def subject_of(
@@ -162,32 +162,34 @@ def subject_of(
     *,
     whole_graph: bool = False,
 ) -> Subject:
-    """Return the subject of a question.
+    """Return the subject for the given fetches and feeds.
 
     Args:
-        graph: the graph, as it is placed.
+        graph: the graph as it is placed.
         catalogue: op definitions.
-        fetches: names, tensors, operations, or lists and dicts of them; of a signature also the names of its outputs;
-            None: the default.
-        feeds: names of tensors that are fed, tensors or operations.
+        fetches: names, tensors, operations, or lists and dicts of them; for a signature also the names of its outputs.
+            None selects the default.
+        feeds: names of fed tensors, tensors or operations.
         whole_graph: whether every node runs.
 
     Raises:
-        InvalidArgumentError: the graph is empty, or a fetch or feed is not in it; lists the names there are.
-        TypeError: ``fetches`` holds an object that cannot be fetched.
+        InvalidArgumentError: the graph is empty, or a fetch or feed is not in it; the message lists similar names.
+        TypeError: ``fetches`` contains an object that cannot be fetched.
     """
     if not len(graph):
-        raise InvalidArgumentError.of("The graph has no nodes: there is no step to run.")
+        raise InvalidArgumentError.of("The graph has no nodes, so there is no step to run.")
     feeds = list(feeds)
     is_default = fetches is None and not whole_graph
-    known: Subject | None = graph.__dict__.get("_subject")
-    if is_default and not feeds and known is not None:
-        return known
+    cached: Subject | None = graph.__dict__.get("_subject")
+    if is_default and not feeds and cached is not None:
+        return cached
     if whole_graph:
         what, targets = "Whole graph", _ends(graph, np.ones(len(graph), dtype=bool))
     elif fetches is not None:
         names = [
-            one for name in fetch_names(fetches) for one in signature_tensors(graph)[1].get(name, (name,))
+            tensor
+            for name in fetch_names(fetches)
+            for tensor in signature_tensors(graph)[1].get(name, (name,))
         ]
         shown = [name.removeprefix("^") for name in names]
         what, targets = _listed("Fetch", shown), [_tensor(graph, name, "fetch", catalogue) for name in names]
@@ -198,61 +200,62 @@ def subject_of(
             "Must specify at least one target to fetch or execute.", hint="fetches=['train_op']"
         )
     fed = frozenset(_tensor(graph, feed_name(key), "feed", catalogue) for key in feeds)
-    found = Subject(graph, what, tuple(targets), fed, is_default)
+    subject = Subject(graph, what, tuple(targets), fed, is_default)
     if is_default and not feeds:
-        graph.__dict__["_subject"] = found
-    return found
+        graph.__dict__["_subject"] = subject
+    return subject
 
 
 def signature_tensors(graph: PlacementGraph) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
-    """Return inputs and outputs of the signature that a graph is: name in the signature to names of tensors.
+    """Return the inputs and outputs of a graph's signature: names in the signature -> tensor names.
 
     Args:
         graph: the graph; both are empty unless it is a signature of a model.
     """
-    found: Any = graph.__dict__.get("_signature_tensors")
-    if found is None:
+    tensors: Any = graph.__dict__.get("_signature_tensors")
+    if tensors is None:
         source = graph.source
         is_signature = isinstance(source, PlacedPart) and source.part.signature and not source.part.function
-        found = source.model.signature_tensors(source.part) if is_signature else ({}, {})
-        graph.__dict__["_signature_tensors"] = found
-    return found
+        tensors = source.model.signature_tensors(source.part) if is_signature else ({}, {})
+        graph.__dict__["_signature_tensors"] = tensors
+    return tensors
 
 
 def tensor_feeds(graph: PlacementGraph, feeds: Mapping[Any, Any] | None) -> dict[Any, Any]:
-    """Return feeds by tensor: names of a signature's inputs become names of tensors.
+    """Return feeds by tensor; names of a signature's inputs are replaced by tensor names.
 
     Args:
         graph: the graph.
-        feeds: name, tensor or operation to a shape or an array.
+        feeds: name, tensor or operation -> shape or array.
 
     Raises:
         InvalidArgumentError: an input of the signature consists of several tensors.
-        TypeError: the feeds are no mapping.
+        TypeError: the feeds are not a mapping.
     """
     if not isinstance(feeds or {}, Mapping):
-        raise TypeError(f"feeds: tensors, or their names, with shapes or arrays, in a dict; got {feeds!r}")
+        raise TypeError(f"feeds must be a dict from tensors or names to shapes or arrays; got {feeds!r}")
     inputs = signature_tensors(graph)[0]
-    found: dict[Any, Any] = {}
+    by_tensor: dict[Any, Any] = {}
     for key, value in (feeds or {}).items():
         tensors = inputs.get(key, ()) if isinstance(key, str) else ()
         if len(tensors) > 1:
             raise InvalidArgumentError.of(
-                f"Input '{key}' of the signature consists of {len(tensors)} tensors: feed each of them",
+                f"Input '{key}' of the signature consists of {len(tensors)} tensors.",
                 facts={"tensors": ", ".join(tensors)},
+                hint="feed each of these tensors by its name",
             )
-        found[tensors[0] if tensors else key] = value
-    return found
+        by_tensor[tensors[0] if tensors else key] = value
+    return by_tensor
 
 
 def fetch_names(fetches: Any) -> list[str]:
-    """Return the names in whatever structure ``Session.run`` accepts; ``^name`` is an operation without a result.
+    """Return the names in any structure that ``Session.run`` accepts; ``^name`` is an operation without a result.
 
     Args:
         fetches: a name, tensor, operation or variable, or lists, tuples and dicts of them.
 
     Raises:
-        TypeError: it holds an object that cannot be fetched.
+        TypeError: it contains an object that cannot be fetched.
     """
     if isinstance(fetches, bytes):
         return [fetches.decode()]
@@ -283,7 +286,7 @@ def feed_name(key: Any) -> str:
         key: a name, tensor or operation.
 
     Raises:
-        TypeError: it is nothing of the kind.
+        TypeError: the key is of another type.
     """
     name = (
         key.decode()
@@ -293,12 +296,12 @@ def feed_name(key: Any) -> str:
         else getattr(key, "name", None)
     )
     if not isinstance(name, str):
-        raise TypeError(f"a feed is named by a name, a tensor or an operation; got {key!r}")
+        raise TypeError(f"the key of a feed must be a name, a tensor or an operation; got {key!r}")
     return name
 
 
 def _tensor(graph: PlacementGraph, name: str, use: str, catalogue: Catalogue) -> tuple[int, int]:
-    """Return node and output of a name; output -1 where it names an operation."""
+    """Return node and output of a name; output -1 if it names an operation."""
     text = name.removeprefix("^")
     if text in graph.index:
         node = graph.index[text]
@@ -311,19 +314,19 @@ def _tensor(graph: PlacementGraph, name: str, use: str, catalogue: Catalogue) ->
     if node_name not in graph.index:
         inputs, outputs = signature_tensors(graph)
         own = [*(inputs if use == "feed" else outputs)]
-        alike = suggestions(node_name, [*own, *graph.names])
+        similar = suggestions(node_name, [*own, *graph.names])
         facts = {"requested as": f"a {use}"}
         if own:
             facts[f"{'inputs' if use == 'feed' else 'outputs'} of the signature"] = ", ".join(own[:_SHOWN])
         if use == "feed":
-            facts["placeholders"] = ", ".join(_placeholders(graph)[:_SHOWN]) or "none: nothing has to be fed"
+            facts["placeholders"] = ", ".join(_placeholders(graph)[:_SHOWN]) or "none, so no feed is needed"
         elif not own:
             _, targets = _default(graph, catalogue)
             facts["outputs of the graph"] = ", ".join(graph.names[node] for node, _ in targets[:_SHOWN])
         raise InvalidArgumentError.of(
             f"Tensor {name}, specified in either feed_devices or fetch_devices was not found in the Graph",
             facts=facts,
-            hint=", ".join(alike) or None,
+            hint=", ".join(similar) or None,
         )
     node = graph.index[node_name]
     if use == "feed" and not _has_output(graph, node):
@@ -334,13 +337,13 @@ def _tensor(graph: PlacementGraph, name: str, use: str, catalogue: Catalogue) ->
 def _not_fed(graph: PlacementGraph, name: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(
         f"The operation '{name}' cannot be fed: it has no outputs.",
-        facts={"placeholders": ", ".join(_placeholders(graph)[:_SHOWN]) or "none: nothing has to be fed"},
-        hint="feed a tensor, by its name",
+        facts={"placeholders": ", ".join(_placeholders(graph)[:_SHOWN]) or "none, so no feed is needed"},
+        hint="feed a tensor by its name",
     )
 
 
 def _has_output(graph: PlacementGraph, node: int) -> bool:
-    """Whether a node has an output, as far as the graph tells."""
+    """Return whether a node has an output, as far as the graph contains this information."""
     if graph.tensor_info is None:
         return True
     try:
@@ -355,7 +358,7 @@ def _placeholders(graph: PlacementGraph) -> list[str]:
 
 
 def _default(graph: PlacementGraph, catalogue: Catalogue) -> tuple[str, list[tuple[int, int]]]:
-    """Return what a step of the graph is where nothing is fetched explicitly, and its targets."""
+    """Return the name and the targets of the step without explicit fetches."""
     source = graph.source
     if isinstance(source, PlacedPart):
         outputs = [name for names in signature_tensors(graph)[1].values() for name in names]
@@ -377,7 +380,7 @@ def _default(graph: PlacementGraph, catalogue: Catalogue) -> tuple[str, list[tup
 
 
 def _train_ops(graph: PlacementGraph) -> Iterable[str]:
-    """The operations of the collection ``train_op`` that are in the graph."""
+    """Return the operations of the collection ``train_op`` that are in the graph."""
     collection = getattr(graph.source, "get_collection", None)
     if collection is not None:
         names = [split_tensor_name(getattr(op, "name", str(op)))[0] for op in collection(_TRAIN_OP)]
@@ -387,7 +390,7 @@ def _train_ops(graph: PlacementGraph) -> Iterable[str]:
 
 
 def _reached(graph: PlacementGraph, starts: np.ndarray) -> np.ndarray:
-    """[nodes] bool: some nodes and everything that depends on them."""
+    """Return which nodes depend on the given nodes, including these, [nodes] bool."""
     reached = starts.copy()
     order, start, dst = graph.out_order, graph.out_start, graph.dst
     stack = np.flatnonzero(starts).tolist()
@@ -403,27 +406,27 @@ def _reached(graph: PlacementGraph, starts: np.ndarray) -> np.ndarray:
 def _ends(
     graph: PlacementGraph, among: np.ndarray, chosen: np.ndarray | None = None
 ) -> list[tuple[int, int]]:
-    """Return the operations among some nodes that no other of these nodes consumes.
+    """Return the operations among some nodes whose results none of these nodes consumes.
 
     Args:
         graph: the graph.
         among: [nodes] bool: the nodes whose edges count.
-        chosen: [nodes] bool: the nodes that may be ends; None: all of ``among``.
+        chosen: [nodes] bool: the nodes that may be ends; None for all of ``among``.
     """
     is_consumed = np.zeros(len(graph), dtype=bool)
     is_consumed[graph.src[among[graph.dst]]] = True
     may_end = among if chosen is None else chosen
-    found = may_end & ~is_consumed
-    if graph.origin is not None:  # a call stands for all nodes that inlining added for it
+    is_end = may_end & ~is_consumed
+    if graph.origin is not None:  # an inlined call is represented by the node that kept its name
         own = np.array([graph.origin(node) is None for node in range(len(graph))], dtype=bool)
         read_by_own = np.zeros(len(graph), dtype=bool)
         read_by_own[graph.src[own[graph.dst] & among[graph.dst]]] = True
-        found = found & own if (found & own).any() else may_end & own & ~read_by_own
-    return [(node, CONTROL) for node in np.flatnonzero(found).tolist()]
+        is_end = is_end & own if (is_end & own).any() else may_end & own & ~read_by_own
+    return [(node, CONTROL) for node in np.flatnonzero(is_end).tolist()]
 
 
 def _listed(what: str, names: Sequence[str]) -> str:
-    """``Outputs 'a', 'b' and 3 more``."""
+    """Join names: ``Outputs 'a', 'b' and 3 more``."""
     shown = ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     plural = "" if len(names) == 1 or what.endswith("step") else "es" if what.endswith("ch") else "s"
     return f"{what}{plural} {shown}"

@@ -27,7 +27,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.graph.traced_graph import FunctionBody
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.array.constant import zeros_like
-from gpuplace.ops.gradients.gradients import gradients
+from gpuplace.ops.gradients.gradients import symbolic_gradients
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, new_list
 from gpuplace.shapes import TensorShape
@@ -182,7 +182,7 @@ def _derived(graph: Any, name: str) -> FunctionBody:
             new("Placeholder", "SymbolicGradient/given", dtype=tensor.dtype.base_dtype, shape=tensor.shape)
             for tensor in body.results
         ]
-        found = gradients(list(body.results), list(body.args), given)
+        found = symbolic_gradients(body.results, body.args, given)
         results = [
             zeros_like(arg) if one is None else new("Identity", input=convert_to_tensor(one))
             for arg, one in zip(body.args, found, strict=True)

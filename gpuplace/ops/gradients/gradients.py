@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.dtypes import resource, variant
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import graph_for, name_scope
 from gpuplace.graph.graph import Graph
-from gpuplace.graph.op_sets import SWITCHES
+from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.ops.array import constant, joining, reshaping
@@ -28,7 +28,7 @@ from gpuplace.ops.flow.context import is_exit, is_loop_switch
 from gpuplace.ops.flow.loop_gradients import LoopGradients, zeros_of
 from gpuplace.ops.gradients.dense_slices import _as_indexed_slices_list
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
-from gpuplace.ops.gradients.registry import find_gradient
+from gpuplace.ops.gradients.registry import find_gradient, skipping
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_state import variable_shape, zeros_dtype
 from gpuplace.ops.variables.resource_variables import ResourceVariable
@@ -124,6 +124,36 @@ def gradients(
     return found
 
 
+def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], given: Sequence[Tensor]) -> list[Any]:
+    """Derivatives as ``SymbolicGradient`` takes them from a function's body: integers have gradients too.
+
+    The gradient of a cast is the cast back, also to and from integers. Bodies with loops or conditionals, whose
+    counters are integers, are differentiated as by ``gradients``.
+
+    Args:
+        ys: results of the function.
+        xs: its arguments.
+        given: the gradient of each result.
+
+    Returns:
+        A tensor, ``IndexedSlices`` or None for each argument.
+
+    Source: tensorflow/core/graph/gradients.cc and tensorflow/core/ops/math_grad.cc, release 1.15.
+    """
+    if any(op.type in CONTROL_FLOW_OPS for op in ys[0].graph.get_operations()):
+        return gradients(list(ys), list(xs), list(given))
+    with name_scope("gradients"):
+        walk = _Walk(ys, xs, (), False, False, is_symbolic=True)
+        walk.start(given)
+        walk.run()
+        return [walk.result(x) for x in xs]
+
+
+def _cast_back(op: Operation, grad: Tensor) -> Tensor:
+    source = op.inputs[0].dtype.base_dtype
+    return grad if grad.dtype == source else new("Cast", x=grad, DstT=source)
+
+
 def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
@@ -183,6 +213,10 @@ class _Captures:
 def is_trainable(tensor: Tensor) -> bool:
     """Whether gradients flow through a tensor of this type."""
     return tensor.dtype.base_dtype.name in _TRAINABLE
+
+
+def _is_number(tensor: Tensor) -> bool:
+    return tensor.dtype.base_dtype.is_integer or is_trainable(tensor)
 
 
 def _initial_gradients(given: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) -> list[Gradient]:
@@ -245,9 +279,12 @@ class _Walk:
         stops: Sequence[Tensor],
         colocate: bool,
         gate: bool,
+        is_symbolic: bool = False,
     ) -> None:
         self.ys, self.xs = ys, xs
         self.colocate, self.gate = colocate, gate
+        self.is_symbolic = is_symbolic
+        self.has_gradient = _is_number if is_symbolic else is_trainable
         self.graph: Graph = graph_for(ys[0] if ys else xs[0])
         self.captures = _Captures(ys[0].graph if ys else xs[0].graph, xs)
         self.grads: dict[Operation, list[Any]] = {}
@@ -270,7 +307,7 @@ class _Walk:
 
     def start(self, initial: Sequence[Gradient]) -> None:
         """Gives the ``ys`` their gradients."""
-        between, reached = _between(self.to_ops, self.from_ops, self.captures)
+        between, reached = _between(self.to_ops, self.from_ops, self.captures, self.has_gradient)
         self._begin_loops(between)
         self.pending = _count_pending(between, self.captures)
         for y, gradient in zip(self.ys, initial, strict=True):
@@ -324,12 +361,19 @@ class _Walk:
         self._check_not_through_loop_variable(op)
         found: Sequence[Any] = (None,) * len(op.inputs)
         if op not in self.stop_ops and any(gradient is not None for gradient in out):
-            function = find_gradient(op)
+            function = _cast_back if self.is_symbolic and op.type == "Cast" else find_gradient(op)
             if function is not None:
-                found = self._differentiate(op, function, out)
+                with self._skipping(op):
+                    found = self._differentiate(op, function, out)
         for tensor, gradient in zip(self.captures.inputs(op), found, strict=True):
             if gradient is not None:
                 self._hand_on(op, tensor, gradient)
+
+    def _skipping(self, op: Operation) -> Any:
+        """A block that leaves out what leads to no ``x``: of an integer power, the logarithm, which integers lack."""
+        if not self.is_symbolic:
+            return contextlib.nullcontext()
+        return skipping(op, {i for i, tensor in enumerate(op.inputs) if tensor.op not in self.pending})
 
     def _check_not_through_loop_variable(self, op: Operation) -> None:
         """ValueError where the walk leaves, within a loop's body, the iteration by the way that its variables come."""
@@ -385,7 +429,7 @@ class _Walk:
     def _differentiate(self, op: Operation, function: Any, out: list[Any]) -> list[Any]:
         """Calls the gradient function of ``op``, with zeros for outputs without a gradient."""
         for i, gradient in enumerate(out):
-            if gradient is None and is_trainable(op.outputs[i]):
+            if gradient is None and self.has_gradient(op.outputs[i]):
                 out[i] = zeros_of(op, i) if self.loops is None else self.loops.zeros(op, i)
         with self.graph.name_scope(op.name + "_grad"):
             found = function(op, *out)
@@ -465,7 +509,10 @@ def _unique(ops: Iterable[Operation]) -> list[Operation]:
 
 
 def _between(
-    to_ops: Sequence[Operation], from_ops: Sequence[Operation], captures: _Captures
+    to_ops: Sequence[Operation],
+    from_ops: Sequence[Operation],
+    captures: _Captures,
+    has_gradient: Callable[[Tensor], bool],
 ) -> tuple[dict[Operation, None], set[Operation]]:
     """The operations between ``from_ops`` and ``to_ops``, in the order in which they are found; and the ``to_ops``
     that are reached.
@@ -477,7 +524,7 @@ def _between(
         if op not in reached:
             reached.add(op)
             for output in op.outputs:
-                if is_trainable(output):
+                if has_gradient(output):
                     queue.extend(captures.consumers(output))
     goals = {op for op in to_ops if op in reached}
     between: dict[Operation, None] = {}

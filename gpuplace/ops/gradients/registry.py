@@ -12,7 +12,8 @@ Source: tensorflow/python/framework/ops.py (RegisterGradient, NotDifferentiable)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpuplace.graph.op_sets import CALL_OPS
@@ -35,7 +36,7 @@ _newer: dict[str, bool] = {}
 
 
 def gradient(
-    *op_types: str, since: str = "1.15", is_none_before: bool = False
+    *op_types: str, since: str = "1.15", is_none_before: bool = False, without_zeros: Collection[int] = ()
 ) -> Callable[[_Function], _Function]:
     """Registers the decorated function as the gradient of op types.
 
@@ -43,6 +44,7 @@ def gradient(
         *op_types: their names.
         since: ``"1.15"``, or ``"2.21"`` for a gradient that TensorFlow 1.15 does not have.
         is_none_before: whether nothing flows back through the op types before; otherwise that is a LookupError.
+        without_zeros: outputs for which a tape passes None where they have no gradient, and no zeros.
 
     Raises:
         ValueError: one has another gradient function already.
@@ -56,6 +58,8 @@ def gradient(
             _functions[op_type] = function
             if since != "1.15":
                 _newer[op_type] = is_none_before
+            if without_zeros:
+                _without_zeros[op_type] = without_zeros
         return function
 
     return register
@@ -105,6 +109,39 @@ def find_gradient(op: Operation) -> GradientFunction | None:
         hint = ' in release 1.15; TensorFlow 2 has it: tf.set_release("2.21")' if is_too_new else ""
         raise LookupError(text + hint)
     return _functions[name]
+
+
+_without_zeros: dict[str, Collection[int]] = {}
+"""Op types -> outputs for which their gradient functions take None."""
+
+
+def outputs_without_zeros(op_type: str) -> Collection[int]:
+    """Return the outputs for which a tape passes None to the gradient function of an op type, and no zeros."""
+    return _without_zeros.get(op_type, ())
+
+
+_skipped: list[tuple[Operation, Collection[int]]] = []
+"""Operations that gradient functions are being called for, with the inputs whose gradients nobody needs."""
+
+
+@contextlib.contextmanager
+def skipping(op: Operation, inputs: Collection[int]) -> Iterator[None]:
+    """Tell the gradient function of an operation which gradients nobody needs, in a ``with`` block.
+
+    Args:
+        op: the operation that is differentiated.
+        inputs: indices of its inputs. TensorFlow's own functions look at them for few op types.
+    """
+    _skipped.append((op, inputs))
+    try:
+        yield
+    finally:
+        _skipped.pop()
+
+
+def skipped_inputs(op: Operation) -> Collection[int]:
+    """Return the indices of the inputs of an operation whose gradients nobody needs."""
+    return _skipped[-1][1] if _skipped and _skipped[-1][0] is op else ()
 
 
 def gradient_op_types() -> tuple[str, ...]:

@@ -7,6 +7,7 @@ Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.p
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.ops.array.constant import ones_like, zeros_like
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.gradients.registry import gradient, skipped_inputs
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.division import (
     Gradients,
@@ -44,6 +45,7 @@ from gpuplace.ops.support import (
     broadcast_of,
     broadcast_shape,
     conjugate,
+    is_first_alone_needed,
     like,
     new,
     reduced_gradients,
@@ -115,6 +117,8 @@ shape_function("Add", "AddV2")(broadcast_shape)
 
 @gradient("Add", "AddV2")
 def _add_grad(op: Operation, grad: Tensor) -> Gradients:
+    if is_first_alone_needed(op):
+        return grad, None
     if _all_shaped_alike(op, grad):
         return grad, grad
     return reduced_gradients(op, grad, lambda: grad, lambda: grad)
@@ -149,6 +153,8 @@ binary_ufunc("subtract", "Sub")
 
 @gradient("Sub")
 def _sub_grad(op: Operation, grad: Tensor) -> Gradients:
+    if is_first_alone_needed(op):
+        return grad, None
     if _all_shaped_alike(op, grad):
         return grad, -grad
     return reduced_gradients(op, grad, lambda: grad, lambda: -grad)
@@ -177,15 +183,22 @@ binary_ufunc("multiply", "Mul")
 
 @gradient("Mul")
 def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
+    if is_first_alone_needed(op):
+        return new("Mul", x=grad, y=conjugate(op.inputs[1])), None
     if _all_shaped_alike(op, grad) and grad.dtype.name in ("float32", "int32"):
         return new("Mul", x=grad, y=op.inputs[1]), new("Mul", x=grad, y=op.inputs[0])
-    parts: list[Tensor] = []
+    conjugates = _conjugates_of(op)
+    return reduced_gradients(
+        op,
+        grad,
+        lambda: new("Mul", x=grad, y=conjugates()[1]),
+        lambda: new("Mul", x=conjugates()[0], y=grad),
+    )
 
-    def of_x() -> Tensor:
-        parts.extend(conjugate(one) for one in op.inputs)
-        return new("Mul", x=grad, y=parts[1])
 
-    return reduced_gradients(op, grad, of_x, lambda: new("Mul", x=parts[0], y=grad))
+def _conjugates_of(op: Operation) -> Callable[[], list[Tensor]]:
+    """A function that adds the conjugates of an operation's inputs when it is first called."""
+    return functools.cache(lambda: [conjugate(one) for one in op.inputs])
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -273,21 +286,23 @@ shape_function("Pow")(broadcast_shape)
 
 @gradient("Pow")
 def _pow_grad(op: Operation, grad: Tensor) -> Gradients:
-    x, y = op.inputs
+    conjugates = _conjugates_of(op)
 
     def of_x() -> Tensor:
-        nonlocal x, y
-        x, y = conjugate(x), conjugate(y)
-        return grad * y * new("Pow", x=x, y=y - like(1, y, "sub/y"))
+        x, y = conjugates()
+        return grad * y * new("Pow", x=x, y=y - 1)
 
     def of_y() -> Tensor:
+        x, _ = conjugates()
         z = conjugate(op.outputs[0])
         compare = "NotEqual" if x.dtype.is_complex else "Greater"
-        defined = new(compare, x=x, y=like(0, x, f"{compare}/y"))
+        defined = new(compare, x=x, y=0)
         log_x = new("Log", x=new("Select", condition=defined, t=x, e=ones_like(x)))
         factor = new("Select", condition=defined, t=log_x, e=zeros_like(x))
         return grad * z * factor
 
+    if is_first_alone_needed(op):
+        return of_x(), None
     return reduced_gradients(op, grad, of_x, of_y)
 
 
@@ -335,13 +350,22 @@ binary_ufunc("minimum", "Minimum")
 def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
     """The whole gradient goes to the chosen one, to ``x`` on a tie."""
     x, y = op.inputs
+    comparison = "GreaterEqual" if op.type == "Maximum" else "LessEqual"
+    if is_first_alone_needed(op):
+        zeros = zeros_like(grad)
+        return new("Select", condition=new(comparison, x=x, y=y), t=grad, e=zeros), None
+    skipped = skipped_inputs(op)
     shape_x, shape_y, shape_grad = (shape_tensor(one) for one in (x, y, grad))
     with name_scope("zeros") as scope:
         zeros = new("Fill", scope, dims=shape_grad, value=like(0, grad))
-    chosen = new("GreaterEqual" if op.type == "Maximum" else "LessEqual", x=x, y=y)
+    chosen = new(comparison, x=x, y=y)
     axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
-    grad_x = sum_to(new("Select", condition=chosen, t=grad, e=zeros), axes_x, shape_x)
-    return grad_x, sum_to(new("Select", condition=chosen, t=zeros, e=grad), axes_y, shape_y)
+    of_x = of_y = None
+    if 0 not in skipped:
+        of_x = sum_to(new("Select", condition=chosen, t=grad, e=zeros), axes_x, shape_x)
+    if 1 not in skipped:
+        of_y = sum_to(new("Select", condition=chosen, t=zeros, e=grad), axes_y, shape_y)
+    return of_x, of_y
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -379,7 +403,7 @@ def _squared_difference_grad(op: Operation, grad: Tensor) -> Gradients:
     if _all_shaped_alike(op, grad):
         return twice, -twice
     of_x, of_y = reduced_gradients(op, grad, lambda: twice, lambda: twice)
-    return of_x, -of_y
+    return of_x, None if of_y is None else -of_y
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:

@@ -26,7 +26,7 @@ from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag, matr
 from gpuplace.ops.math.unary import real, reciprocal, square
 from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
 from gpuplace.release import rules
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
 __all__ = ["qr", "self_adjoint_eig", "self_adjoint_eigvals", "svd"]
@@ -220,15 +220,17 @@ def svd(
 @shape_function("Svd")
 def _svd_shape(op: Operation) -> list[TensorShape]:
     sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
+    vectors = [UNKNOWN_SHAPE] * 2
+    if not op.attrs["compute_uv"]:  # TensorFlow states [0] for what it gives as scalars
+        vectors = [TensorShape.of((0,))] * 2
     if sizes is None:
-        return [UNKNOWN_SHAPE] * 3
+        return [UNKNOWN_SHAPE, *vectors]
     *batch, rows, columns = sizes
     least = None if rows is None or columns is None else min(rows, columns)
-    if not op.attrs["compute_uv"]:  # TensorFlow says [0] while building, and gives scalars
-        return [TensorShape.of((*batch, least)), *[SCALAR_SHAPE] * 2]
-    inner = (rows, columns) if op.attrs["full_matrices"] else (least, least)
-    shapes = ((*batch, least), (*batch, rows, inner[0]), (*batch, columns, inner[1]))
-    return [TensorShape.of(shape) for shape in shapes]
+    if op.attrs["compute_uv"]:
+        inner = (rows, columns) if op.attrs["full_matrices"] else (least, least)
+        vectors = [TensorShape.of((*batch, rows, inner[0])), TensorShape.of((*batch, columns, inner[1]))]
+    return [TensorShape.of((*batch, least)), *vectors]
 
 
 @compute("Svd", fresh=True)

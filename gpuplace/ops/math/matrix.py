@@ -26,11 +26,12 @@ from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.reshaping import rank as rank_of
 from gpuplace.ops.array.reshaping import transpose
 from gpuplace.ops.dispatch import dispatched
-from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.gradients.registry import gradient, skipped_inputs
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.elementwise import binary_operator
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
 from gpuplace.ops.support import broadcast, conjugate, new, same_shape, shape_tensor, sum_to
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -77,7 +78,8 @@ def matmul(
         if transpose_b and adjoint_b:
             raise ValueError("Only one of transpose_b and adjoint_b can be True.")
         a = convert_to_tensor(a, name="a")
-        b = convert_to_tensor(b, a.dtype.base_dtype if not isinstance(b, Tensor) else None, name="b")
+        hint = None if rules() == "1.15" else a.dtype.base_dtype
+        b = convert_to_tensor(b, name="b", dtype_hint=hint)
         rank_a, rank_b = a.shape.ndims, b.shape.ndims
         may_have_batch = any(rank is None or rank > 2 for rank in (rank_a, rank_b))
         if may_have_batch and not a_is_sparse and not b_is_sparse:
@@ -180,11 +182,17 @@ def _matmul_shape(op: Operation) -> Any:
 
 
 @gradient("MatMul")
-def _matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
-    a, b = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+def _matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    skipped = skipped_inputs(op)
+    a = None if 1 in skipped else conjugate(op.inputs[0])
+    b = None if 0 in skipped and 1 not in skipped else conjugate(op.inputs[1])
     swap_a, swap_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
 
-    def product(x: Tensor, y: Tensor, swap_x: bool = False, swap_y: bool = False) -> Tensor:
+    def product(
+        x: Tensor | None, y: Tensor | None, swap_x: bool = False, swap_y: bool = False
+    ) -> Tensor | None:
+        if x is None or y is None:  # the gradient that would need it is skipped
+            return None
         return new("MatMul", a=x, b=y, transpose_a=swap_x, transpose_b=swap_y)
 
     if not swap_a and not swap_b:

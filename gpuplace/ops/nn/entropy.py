@@ -182,7 +182,7 @@ def _softmax_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     return loss, powers / sums - labels
 
 
-@gradient("SoftmaxCrossEntropyWithLogits")
+@gradient("SoftmaxCrossEntropyWithLogits", without_zeros={1})
 def _softmax_entropy_gradient(op: Operation, grad_loss: Tensor, grad_grad: Any) -> list[Any]:
     logits, backprop = op.inputs[0], op.outputs[1]
     grad: Any = _rows_times(grad_loss, backprop)
@@ -316,7 +316,7 @@ def _sparse_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     return loss, backprop
 
 
-@gradient("SparseSoftmaxCrossEntropyWithLogits")
+@gradient("SparseSoftmaxCrossEntropyWithLogits", without_zeros={1})
 def _sparse_entropy_gradient(op: Operation, grad_loss: Tensor, _: Any) -> list[Any]:
     backprop = new(
         "PreventGradient",

@@ -16,8 +16,8 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.deprecation import deprecated_argument_lookup
-from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.gradients.tape import GradientTape
 from gpuplace.ops.math import cast, elementwise, reduction, unary
 from gpuplace.ops.nn.conv import channels_of
 from gpuplace.ops.nn.conv_arithmetic import wide
@@ -25,6 +25,7 @@ from gpuplace.ops.nn.norm_arithmetic import fits, moments_of, normalised, normal
 from gpuplace.ops.nn.windows import format_of
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new, new_list
+from gpuplace.release import rules
 from gpuplace.shapes import Dimension, TensorShape
 from gpuplace.typing import TensorLike
 
@@ -242,7 +243,9 @@ def _fused_grad_shape(op: Operation) -> list[TensorShape]:
     for tensor in op.inputs[2:5]:
         channel = merge_shapes(channel, require_rank(tensor.shape, 1))
     images = _with_channels(images, channel, data_format)
-    return [images, channel, channel, TensorShape.of((0,)), TensorShape.of((0,))]
+    is_empty = op.attrs["is_training"] or rules() != "1.15"
+    spare = TensorShape.of((0,)) if is_empty else channel
+    return [images, channel, channel, spare, spare]
 
 
 def _per_channel(values: Any, data_format: str) -> Any:
@@ -306,7 +309,8 @@ def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
     return run
 
 
-@gradient("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+@gradient("FusedBatchNorm", without_zeros={1, 2, 3, 4})
+@gradient("FusedBatchNormV2", "FusedBatchNormV3")
 def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
     version = op.type.removeprefix("FusedBatchNorm")
     x, scale = op.inputs[:2]
@@ -337,13 +341,13 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
 
 @gradient("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 def _fused_grad_gradient(op: Operation, *grads: Tensor) -> list[Any]:
-    """The gradient of the formula that the op computes, built of ops that have gradients."""
-    names = ("grad", "x", "scale", "mean", "variance")
-    given = dict(zip(names, op.inputs[:5], strict=True))
-    made = _fused_grad_formula(**given, attrs=op.attrs)
-    wanted = [given[name] for name in names[:3]]
-    found = gradients(made, wanted, list(grads[:3]), stop_gradients=wanted)
-    return [*found, None, None, *[None] * (len(op.inputs) - 5)]
+    """The gradient of the formula that the op computes; TensorFlow records it on a tape, whose order the nodes have."""
+    grad, x, scale, mean, variance = op.inputs[:5]
+    with GradientTape() as tape:
+        tape.watch([grad, x, scale])
+        results = _fused_grad_formula(grad, x, scale, mean, variance, op.attrs)
+    found = tape.gradient(results, [grad, x, scale], list(grads[:3]))
+    return [*found, *[None] * (len(op.inputs) - 3)]
 
 
 def _fused_grad_formula(
@@ -355,28 +359,32 @@ def _fused_grad_formula(
     dtype, epsilon = x.dtype.base_dtype, attrs["epsilon"]
     if dtype.name in ("float16", "bfloat16"):
         x, grad = cast.cast(x, "float32"), cast.cast(grad, "float32")
-
-    def lined_up(vector: Tensor) -> Tensor:
-        return reshaping.reshape(vector, [1, -1, 1, 1]) if planes else vector
-
-    scale = lined_up(scale)
-    if attrs["is_training"]:
-        mean_grad = reduction.reduce_mean(grad, axes, keepdims=planes)
-        mean_x = reduction.reduce_mean(x, axes, keepdims=planes)
-        spread = reduction.reduce_mean(
-            elementwise.squared_difference(x, new("StopGradient", input=mean_x)), axes, keepdims=planes
-        )
-        centred, along = x - mean_x, grad - mean_grad
-        both = reduction.reduce_mean(grad * centred, axes, keepdims=planes)
-        inverse = unary.rsqrt(spread + epsilon)
-        of_x = scale * inverse * (along - unary.reciprocal(spread + epsilon) * both * centred)
-        of_scale = inverse * reduction.reduce_sum(grad * centred, axes, keepdims=planes)
-        of_scale = reshaping.reshape(of_scale, [-1]) if planes else of_scale
-    else:
-        inverse = unary.rsqrt(lined_up(variance) + epsilon)
-        of_scale = reduction.reduce_sum(grad * (x - lined_up(mean)) * inverse, axes)
-        of_x = grad * scale * inverse
-    return [cast.cast(of_x, dtype), of_scale, reduction.reduce_sum(grad, axes)]
+    if not attrs["is_training"]:
+        if planes:
+            sizes: list[Any] = [1, reshaping.size(mean), 1, 1]
+            mean, variance, scale = (reshaping.reshape(one, sizes) for one in (mean, variance, scale))
+        of_offset = reduction.reduce_sum(grad, axes)
+        inverse = unary.rsqrt(variance + epsilon)
+        of_scale = reduction.reduce_sum(grad * (x - mean) * inverse, axes)
+        return [cast.cast(grad * scale * inverse, dtype), of_scale, of_offset]
+    if planes:
+        channels: list[Any] = [1, reshaping.size(scale), 1, 1]
+        scale = reshaping.reshape(scale, channels)
+    mean_grad = reduction.reduce_mean(grad, axes, keepdims=planes)
+    mean_x = reduction.reduce_mean(x, axes, keepdims=planes)
+    spread = reduction.reduce_mean(
+        elementwise.squared_difference(x, new("StopGradient", input=mean_x)), axes, keepdims=planes
+    )
+    along, centred = grad - mean_grad, x - mean_x
+    both = reduction.reduce_mean(grad * centred, axes, keepdims=planes)
+    of_x = scale * unary.rsqrt(spread + epsilon)
+    of_x = of_x * (along - unary.reciprocal(spread + epsilon) * both * centred)
+    inverse = unary.rsqrt(spread + epsilon)
+    of_scale = inverse * reduction.reduce_sum(grad * centred, axes, keepdims=planes)
+    if planes:
+        of_scale = reshaping.squeeze(of_scale)
+    of_offset = reduction.reduce_sum(grad, axes)
+    return [cast.cast(of_x, dtype), of_scale, of_offset]
 
 
 # BatchNormWithGlobalNormalization, of graphs from before version 9: composed of others now, but in models all the same

@@ -126,9 +126,13 @@ def set_union(a: SetsLike, b: SetsLike, validate_indices: bool = True) -> Sparse
 def _in_order(a: Any, b: Any) -> tuple[Any, Any, bool]:
     """Both operands, a dense one before a sparse one, and whether that turned them around."""
     first, second = (
-        to_sparse(x) if isinstance(x, (SparseTensor, SparseTensorValue)) else convert_to_tensor(x)
-        for x in (a, b)
+        to_sparse(x) if isinstance(x, (SparseTensor, SparseTensorValue)) else convert_to_tensor(x, name=name)
+        for name, x in (("a", a), ("b", b))
     )
+    if first.dtype.base_dtype.name not in _TYPES:
+        raise TypeError(f"'a' invalid dtype {first.dtype}.")
+    if first.dtype.base_dtype != second.dtype.base_dtype:
+        raise TypeError(f"Types don't match, {first.dtype} vs {second.dtype}.")
     if isinstance(first, SparseTensor) and not isinstance(second, SparseTensor):
         return second, first, True
     return first, second, False
@@ -154,6 +158,9 @@ def _operate(a: Any, b: Any, operation: str, validate_indices: bool) -> SparseTe
 
 
 # Kernels
+
+_TYPES = frozenset("int8 int16 int32 int64 uint8 uint16 string".split())
+"""What the elements of sets may be."""
 
 Groups = dict[tuple[int, ...], set[Any]]
 

@@ -1,7 +1,7 @@
-"""What TensorFlow does to a graph before it places it: calls and functional control flow become plain nodes.
+"""The rewrite of a graph before placing: calls and functional control flow become plain nodes.
 
-A session places neither a `While` nor an `If`: both are first inlined as the nodes that the executor knows, and
-the functions that they call are copied into the graph. `while` with one loop variable becomes
+A session places neither a `While` nor an `If`: both are first lowered to the nodes that the executor knows, and the
+functions that they call are copied into the graph. `while` with one loop variable becomes
 
     x ─> while/enter/_2 ─> while/merge/_3 ─┬─> (the cond function) ─> while/LoopCond/_4
                                ^           └─> while/x_switch/_5 <─────────┘
@@ -12,12 +12,12 @@ and a function that is called by node `f` is copied between Identity nodes:
 
     a ─> Func/f/input/_9 ─> f/MatMul ─> Func/f/output/_10 ─> consumers of f
 
-The numbers come from one counter of the graph, so that the names depend on the order in which nodes are rewritten:
-first every AccumulateNV2, then calls and control flow in the order of the graph, the nodes that a rewrite adds
-coming after all others, then every ParallelConcat.
+The numbers come from one counter of the graph, so the names depend on the order in which nodes are rewritten: first
+every AccumulateNV2, then calls and control flow in graph order, with the nodes that a rewrite adds after all others,
+then every ParallelConcat.
 
-Which module writes out what: `branches` (`If`, `Case`), `loops` (`While`), `inlining` (functions), `aggregates`
-(`AccumulateNV2`, `ParallelConcat`); `flow_graph` is the graph that they change, `bodies` what they know of functions.
+Modules: `branches` (`If`, `Case`), `loops` (`While`), `inlining` (functions), `aggregates` (`AccumulateNV2`,
+`ParallelConcat`); `flow_graph` is the graph that they change, `bodies` holds the function library.
 
 Source: tensorflow/core/common_runtime/lower_functional_ops.cc and its neighbours, releases 1.15 and 2.21.
 """

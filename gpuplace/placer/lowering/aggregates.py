@@ -1,4 +1,4 @@
-"""`AccumulateNV2` and `ParallelConcat` as nodes that work in place.
+"""Lower `AccumulateNV2` and `ParallelConcat` to nodes that work in place.
 
     AccumulateNV2    X/Internal/_0 TemporaryVariable ─> X/Internal/_4 Assign ─> X/Internal/_5 AssignAdd, ...
                      X/Internal/_3 Fill ─────────────────────^   └─> X (DestroyTemporaryVariable), after all of them
@@ -23,7 +23,7 @@ from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode
 
 
 def lower_accumulate(graph: FlowGraph, node: FlowNode) -> None:
-    """Writes an `AccumulateNV2` out."""
+    """Lower an `AccumulateNV2`."""
     dtype, shape = node.attrs["T"], node.attrs.get("shape")
     of_type = {"T": dtype}
 
@@ -52,7 +52,7 @@ def lower_accumulate(graph: FlowGraph, node: FlowNode) -> None:
 
 
 def sum_in_loop(graph: FlowGraph, node: FlowNode) -> None:
-    """Makes an `AddN` of an `AccumulateNV2`: what works in place would be one for all iterations."""
+    """Replace an `AccumulateNV2` by an `AddN`: a variable updated in place would be shared by all iterations."""
     attrs = {"T": node.attrs["T"], "N": len(node.inputs)}
     result = graph.add(node.name, "AddN", attrs, node.device, list(node.inputs), list(node.controls))
     graph.replace(node, [(result, 0)], result)
@@ -60,7 +60,7 @@ def sum_in_loop(graph: FlowGraph, node: FlowNode) -> None:
 
 
 def nodes_in_loops(graph: FlowGraph) -> set[FlowNode]:
-    """The nodes of a graph that run in a loop: behind `Enter` nodes, and before `Exit` nodes."""
+    """Return the nodes that run in a loop: after `Enter` nodes and before `Exit` nodes."""
     left = [(node, 1) for node in graph.nodes() if node.op_type in ENTERS]
     most = len(left)
     depth: dict[FlowNode, int] = {}
@@ -77,12 +77,12 @@ def nodes_in_loops(graph: FlowGraph) -> set[FlowNode]:
 
 
 def _zero(dtype: DType) -> TensorValue:
-    """The number zero of a type."""
+    """Return the number zero of a dtype."""
     return TensorValue.of_array(np.zeros((), dtype.as_numpy_dtype), dtype)
 
 
 def lower_parallel_concat(graph: FlowGraph, node: FlowNode) -> None:
-    """Writes a `ParallelConcat` out."""
+    """Lower a `ParallelConcat`."""
     dtype = node.attrs["T"]
     start = graph.add(
         graph.new_name(f"{node.name}/Internal"),

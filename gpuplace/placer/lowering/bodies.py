@@ -1,7 +1,7 @@
 """Functions of a graph's library, and their bodies with all references resolved.
 
-A function's nodes name their inputs by output argument, `"split:output:1"`, and its own arguments by name, `"x"`.
-Resolved, the body is a list of arguments, nodes and results in the order in which TensorFlow makes them:
+A function's nodes name their inputs by output argument, `"split:output:1"`, and the function's arguments by name,
+`"x"`. A resolved body is a list of arguments, nodes and results, in the order in which TensorFlow creates them:
 
     args       x                    nodes      add/y, add        results    (add, 0)
 """
@@ -25,20 +25,20 @@ from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import split_tensor_name
 
 CALL_ATTR = "_lower_as_multi_device_function"
-"""Marks the calls that are to be replaced."""
+"""Marks the calls that are to be inlined."""
 
 _MAX_SIZE = (1 << 40) + 1
-"""Nodes; more are not counted."""
+"""Node count at which counting stops."""
 
 
 @dataclass(frozen=True)
 class BodyNode:
-    """A node of a function, as the library has it."""
+    """A node of a function in the library."""
 
     name: str
     op_type: str
     attrs: Mapping[str, Any]
-    """A `str` value stands for an attribute of the function."""
+    """A `str` value refers to an attribute of the function."""
     inputs: tuple[str, ...]
     """`"node:argument:index"`, the name of an argument, or `"^node"`."""
     device: str
@@ -46,29 +46,29 @@ class BodyNode:
 
 @dataclass(frozen=True)
 class FunctionBody:
-    """A function, as the library has it."""
+    """A function of the library."""
 
     op_def: OpDef
     nodes: tuple[BodyNode, ...]
     returns: Mapping[str, str] = field(default_factory=dict)
-    """Result argument -> what it is, in the form of an input."""
+    """Result argument -> its source, in the form of an input."""
     control_returns: tuple[str, ...] = ()
-    """Nodes that have to run even if no result needs them."""
+    """Nodes that must run even if no result needs them."""
     stays_called: bool = False
-    """Whether its author asked that it be called and never copied (`_noinline`)."""
+    """Whether calls of the function are never inlined (`_noinline`)."""
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A function's body for one call: references are positions, `args` first, then `nodes`."""
+    """A function's body for one call. References are positions, `args` first, then `nodes`."""
 
     args: tuple[str, ...]
     nodes: tuple[BodyNode, ...]
-    """In the order in which TensorFlow makes them; their attributes are concrete."""
+    """The nodes in TensorFlow's order of creation, with concrete attributes."""
     inputs: tuple[tuple[tuple[int, int], ...], ...]
     """Per node: `(position, output)` of each data input."""
     controls: tuple[tuple[int, ...], ...]
-    """Per node: the positions of what it waits for."""
+    """Per node: the positions of its control inputs."""
     results: tuple[tuple[int, int], ...]
     control_results: tuple[int, ...]
 
@@ -77,10 +77,10 @@ class Bodies:
     """Instances of the functions of a library.
 
     Attributes:
-        written: how many nodes and inputs the functions looked at so far have in the library.
+        written: total number of nodes and inputs, in the library, of the functions loaded so far.
 
     Args:
-        load: gives a function by name, None if there is none.
+        load: returns a function by name; None if there is none.
         op_defs: the signatures of all functions.
         catalogue: the ops.
     """
@@ -111,23 +111,23 @@ class Bodies:
         return body
 
     def stays_called(self, name: str) -> bool:
-        """Whether calls of a function are left alone."""
+        """Return whether calls of a function are never inlined."""
         body = self._load(name)
         return body is not None and body.stays_called
 
     def types(self, name: str, attrs: Mapping[str, Any]) -> tuple[Sequence[DType], Sequence[DType]]:
-        """Types of a function's arguments and results."""
+        """Return the types of a function's arguments and results."""
         op_def = self._op_defs[name]
         return declared_types(op_def, _complete(op_def, attrs))
 
     def result_counts(self, name: str, attrs: Mapping[str, Any]) -> list[tuple[str, int]]:
-        """`(name, how many results)` of each of a function's result arguments."""
+        """Return `(name, number of results)` for each of a function's result arguments."""
         op_def = self._op_defs[name]
-        given = _complete(op_def, attrs)
-        return [(arg.name, len(arg.types(given)) if arg.is_list else 1) for arg in op_def.outputs]
+        complete_attrs = _complete(op_def, attrs)
+        return [(arg.name, len(arg.types(complete_attrs)) if arg.is_list else 1) for arg in op_def.outputs]
 
     def least_size(self, name: str) -> int:
-        """At least so many nodes come from a call, those of the calls within included: told without making them."""
+        """Return a lower bound of the nodes that inlining a call adds, including nested calls, without inlining it."""
         stack = [name]
         while stack:
             current = stack[-1]
@@ -152,24 +152,24 @@ class Bodies:
 
     @staticmethod
     def called(node: BodyNode) -> str | None:
-        """The function that is to be copied in place of a node of a body, None if the node stays."""
+        """Return the function that replaces a node of a body when inlined; None if the node stays."""
         if node.attrs.get(CALL_ATTR) is not True:
             return None
         function = node.attrs.get("f") if node.op_type in CALL_OPS else None
         return function.name if isinstance(function, FunctionRef) else node.op_type
 
     def passed(self, function: FunctionRef) -> list[bool]:
-        """For each argument, whether it is returned unchanged."""
+        """Return for each argument whether it is returned unchanged."""
         body = self.instance(function.name, function.attrs)
-        given = {position for position, _ in body.results}
-        return [i in given for i in range(len(body.args))]
+        returned = {position for position, _ in body.results}
+        return [i in returned for i in range(len(body.args))]
 
     def instance(self, name: str, attrs: Mapping[str, Any]) -> Instance:
-        """The body for a call with these attributes.
+        """Return the body for a call with these attributes.
 
         Raises:
-            InvalidArgumentError: the function is not sound.
-            NotFoundError: the call leaves an attribute out.
+            InvalidArgumentError: the function is invalid.
+            NotFoundError: the call lacks an attribute.
         """
         body = self._load(name)
         if body is None:
@@ -182,10 +182,10 @@ class Bodies:
         return instance
 
     def _resolve(self, body: FunctionBody, attrs: Mapping[str, Any]) -> Instance:
-        given = _complete(body.op_def, attrs)
-        args = [name for arg in body.op_def.inputs for name in _argument_names(arg, given)]
+        complete_attrs = _complete(body.op_def, attrs)
+        args = [name for arg in body.op_def.inputs for name in _argument_names(arg, complete_attrs)]
         arguments = {name: (name, 0) for name in args}
-        nodes = [_concrete(node, given) for node in body.nodes]
+        nodes = [_concrete(node, complete_attrs) for node in body.nodes]
         ranges = {node.name: self._ranges(node) for node in nodes}
 
         def resolve(text: str) -> tuple[str, int]:
@@ -195,7 +195,7 @@ class Bodies:
             argument, _, index = rest.partition(":")
             outputs = ranges.get(node)
             if outputs is None or (argument and argument not in outputs):
-                # TensorFlow 1 also wrote plain tensor names
+                # TensorFlow 1 also writes plain tensor names
                 plain, output = split_tensor_name(text)
                 if plain in ranges and not argument:
                     return plain, output
@@ -218,7 +218,7 @@ class Bodies:
         inputs = [
             tuple(at(resolve(text)) for text in node.inputs if not text.startswith("^")) for node in nodes
         ]
-        # TensorFlow sorts them by their place in the function, each once.
+        # TensorFlow sorts control inputs by position in the function, without duplicates.
         controls = [
             tuple(
                 sorted(
@@ -230,18 +230,18 @@ class Bodies:
         results = [
             at(resolve(body.returns.get(name, name)))
             for arg in body.op_def.outputs
-            for name in _argument_names(arg, given)
+            for name in _argument_names(arg, complete_attrs)
         ]
         order = _order(args, nodes, inputs, controls, self._catalogue)
-        place = {old: new for new, old in enumerate([*range(len(args)), *order])}
-        picked = [old - len(args) for old in order]
+        new_position = {old: new for new, old in enumerate([*range(len(args)), *order])}
+        selected = [old - len(args) for old in order]
         return Instance(
             tuple(args),
-            tuple(nodes[i] for i in picked),
-            tuple(tuple((place[source], output) for source, output in inputs[i]) for i in picked),
-            tuple(tuple(place[source] for source in controls[i]) for i in picked),
-            tuple((place[source], output) for source, output in results),
-            tuple(place[control_at(name)] for name in body.control_returns),
+            tuple(nodes[i] for i in selected),
+            tuple(tuple((new_position[source], output) for source, output in inputs[i]) for i in selected),
+            tuple(tuple(new_position[source] for source in controls[i]) for i in selected),
+            tuple((new_position[source], output) for source, output in results),
+            tuple(new_position[control_at(name)] for name in body.control_returns),
         )
 
     def _ranges(self, node: BodyNode) -> dict[str, range]:
@@ -255,13 +255,13 @@ class Bodies:
 
 
 def _complete(op_def: OpDef, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A call's attributes with those that the function has by default.
+    """Return a call's attributes, with the function's defaults filled in.
 
     Raises:
-        NotFoundError: one is missing.
+        NotFoundError: an attribute is missing.
         InvalidArgumentError: an argument's type is an attribute that the function does not have.
     """
-    given = {**op_def.defaults, **attrs}
+    complete_attrs = {**op_def.defaults, **attrs}
     own = {attr.name for attr in op_def.attrs}
     for arg in (*op_def.inputs, *op_def.outputs):
         for name in (arg.type_attr, arg.number_attr, arg.type_list_attr):
@@ -270,16 +270,16 @@ def _complete(op_def: OpDef, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
                     f"No attr with name '{name}' for arg '{arg.name}' of function {op_def.name}"
                 )
     for attr in op_def.attrs:
-        if attr.name not in given:
+        if attr.name not in complete_attrs:
             raise NotFoundError.of(
                 f"Attr {attr.name} is not found from {_summary(op_def)}",
-                hint="a call gives a function's attributes as its own, not inside its attribute f",
+                hint="set the function's attributes on the calling node itself, not inside its attribute f",
             )
-    return given
+    return complete_attrs
 
 
 def _summary(op_def: OpDef) -> str:
-    """A signature as TensorFlow's messages have it."""
+    """Return a signature as TensorFlow's messages print it."""
 
     def listed(args: tuple[ArgDef, ...]) -> str:
         return ", ".join(f"{arg.name}:{_type_text(arg)}" for arg in args)
@@ -290,9 +290,9 @@ def _summary(op_def: OpDef) -> str:
 
 
 def _type_text(arg: ArgDef) -> str:
-    kind = arg.type.name if arg.type is not None else arg.type_attr or ""
-    kind = f"{arg.number_attr}*{kind}" if arg.number_attr else kind
-    return f"Ref({kind})" if arg.is_ref else kind
+    text = arg.type.name if arg.type is not None else arg.type_attr or ""
+    text = f"{arg.number_attr}*{text}" if arg.number_attr else text
+    return f"Ref({text})" if arg.is_ref else text
 
 
 def _order(
@@ -302,7 +302,7 @@ def _order(
     controls: list[tuple[int, ...]],
     catalogue: Catalogue,
 ) -> list[int]:
-    """Positions of the nodes as TensorFlow makes them: of those whose inputs are there, the first."""
+    """Return the nodes in TensorFlow's order of creation: always the first node whose inputs exist."""
     builder = PlacementGraphBuilder(catalogue)
     for name in args:
         builder.add_node(name, "_Arg", {})
@@ -317,12 +317,12 @@ def _argument_names(arg: ArgDef, attrs: Mapping[str, Any]) -> Iterator[str]:
     return iter((arg.name,))
 
 
-def _concrete(node: BodyNode, given: Mapping[str, Any]) -> BodyNode:
+def _concrete(node: BodyNode, function_attrs: Mapping[str, Any]) -> BodyNode:
     if not any(isinstance(value, str) for value in node.attrs.values()):
         return node
     attrs = {
-        name: given[value] if isinstance(value, str) else value
+        name: function_attrs[value] if isinstance(value, str) else value
         for name, value in node.attrs.items()
-        if not (isinstance(value, str) and value not in given)
+        if not (isinstance(value, str) and value not in function_attrs)
     }
     return BodyNode(node.name, node.op_type, attrs, node.inputs, node.device)

@@ -1,11 +1,11 @@
-"""`If` and `Case` nodes as switches, calls of the branches' functions, and merges.
+"""Lower `If` and `Case` nodes to switches, calls of the branch functions, and merges.
 
     pred ─> c/switch_pred/_2 ─┬─> c/pivot_f/_3 ··> c/else/_1 ─┐
       │                       └─> c/pivot_t/_4 ··> c/then/_0 ─┴─> c/output/_6 ─> c (IdentityN) and consumers
       └─> c/x/_5 (Switch, beside x) ─> inputs of both calls
 
-`Case` is the same with `_SwitchN`, and its nodes are called branch_index, pivot_N, branchN and merge. A pivot makes
-its call wait (dotted) for the choice; c/branch_executed/_7 stands for the node where others wait for it.
+`Case` is the same with `_SwitchN`, and its nodes are named branch_index, pivot_N, branchN and merge. A pivot delays its
+call (dotted edge) until the branch is chosen; nodes that waited for the original node wait for c/branch_executed/_7.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from gpuplace.placer.placement_graph import COLOCATION_PREFIX
 
 class _Names(NamedTuple):
     calls: tuple[str, ...]
-    """Names of the calls, in the order of numbering."""
+    """Names of the calls, in numbering order."""
     chooser: str
     pivots: tuple[str, ...]
     """Names of the pivots, by output of the chooser."""
     merge: str
     switch: str
-    """Op type of what leads an input to one of the branches."""
+    """Op type of the nodes that route an input to one of the branches."""
 
 
 def lower_branches(
@@ -38,24 +38,24 @@ def lower_branches(
     fetchable: bool,
     colocated: bool,
 ) -> None:
-    """Writes an `If` or `Case` out.
+    """Lower an `If` or `Case`.
 
     Args:
         graph: the node's graph.
         node: the `If` or `Case`.
-        chosen_type: type of the first input, which chooses.
-        types: types of the other inputs.
-        fetchable: whether a node of the same name and outputs stays.
-        colocated: 2.21: the switches of an `If` are colocated with what they pass on, its other nodes with what it
-            is colocated with itself.
+        chosen_type: the type of the first input, the predicate or branch index.
+        types: the types of the other inputs.
+        fetchable: whether to keep a node with the same name and outputs.
+        colocated: 2.21: the switches of an `If` are colocated with their inputs, its other nodes with the nodes that
+            the `If` is colocated with.
 
     Raises:
-        InvalidArgumentError: an `If` chooses by something else than a bool.
+        InvalidArgumentError: the predicate of an `If` is not a bool.
     """
     name, device = node.name, node.device
     is_if = "then_branch" in node.attrs
     if is_if:
-        # Numbered "then" first; the second output of a Switch leads to it.
+        # "then" has the first number, although it is fed by the second output of a Switch.
         functions = (node.attrs["then_branch"], node.attrs["else_branch"])
         names = _Names(("then", "else"), "switch_pred", ("pivot_f", "pivot_t"), "output", "Switch")
         outputs_of: tuple[int, ...] = (1, 0)
@@ -84,7 +84,7 @@ def lower_branches(
             f"Input 'pred' passed {chosen_type.short_name} expected bool while building NodeDef '{chooser_name}' using "
             "Op<name=Switch; signature=data:T, pred:bool -> output_false:T, output_true:T; attr=T:type>",
             facts={"node": name},
-            hint="choose by a bool, or leave _lower_using_switch_merge out",
+            hint="use a bool predicate, or remove the attribute _lower_using_switch_merge",
         )
     chosen_type = chosen_type.base_dtype
     chooser = graph.add(

@@ -1,4 +1,4 @@
-"""A graph that can be changed: nodes with their inputs and consumers, numbered names, nodes in order of making.
+"""A mutable graph: nodes with inputs and consumers, numbered names, nodes in order of creation.
 
 >>> graph = FlowGraph()
 >>> a = graph.add("a", "Const")
@@ -19,19 +19,19 @@ from typing import Any
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 
 MAX_ADDED = 1 << 17
-"""Nodes that rewriting may add in any case; functions that call each other could come to any number."""
+"""Number of nodes that lowering may add to any graph. Without a limit, nested calls can multiply to any number."""
 
 ADDED_PER_NODE = 32
-"""How many more it may add for each node and input of the graph and of the functions that are called."""
+"""Further nodes that it may add for each node and input of the graph and of the called functions."""
 
 MAX_WEIGHT = 200_000_000
-"""Bytes, roughly, that the added nodes may take in any case."""
+"""Approximate memory in bytes that the added nodes may take in any graph."""
 
 WEIGHT_PER_NODE = 24_000
-"""How many more they may take for each node and input that is written down."""
+"""Further bytes for each node and input of the graph and of the called functions."""
 
 _NODE_WEIGHT, _INPUT_WEIGHT, _ATTR_WEIGHT = 400, 250, 16
-"""Bytes, roughly, of a node without its name, of an input with its way back, of a reference."""
+"""Approximate bytes of a node without its name, of an input with its back reference, and of a reference."""
 
 Output = tuple["FlowNode", int]
 """An output of a node."""
@@ -47,29 +47,29 @@ class FlowNode:
     device: str
     inputs: list[Output]
     controls: dict[FlowNode, None] = field(default_factory=dict)
-    """The nodes that it waits for, in order of connection."""
+    """Its control inputs, in order of connection."""
     consumers: dict[FlowNode, list[int]] = field(default_factory=dict)
-    """The nodes that it feeds or precedes, in order of connection; for each the positions of the inputs it feeds."""
+    """The nodes that it feeds or precedes, in order of connection, each with the positions of the inputs it feeds."""
     position: int = -1
-    """Place in the graph that was lowered, for nodes of that graph."""
+    """Position in the original graph, for nodes of that graph."""
     turns: list[int] = field(default_factory=list)
-    """When each input was connected: a number that grows with each connection in the graph."""
+    """When each input was connected: a counter of the graph's connections."""
     first: int | FlowNode = 0
-    """The first edge into it: an input's index, or the node of a control edge."""
+    """The first edge into the node: an input's index, or the node of a control edge."""
     caller: int = -1
-    """For an added node: place, in the graph that was lowered, of the node that it was made for."""
+    """For an added node: position, in the original graph, of the node that it was added for."""
     functions: tuple[str, ...] = ()
-    """The functions that a copied node comes out of, the outermost first."""
+    """For a copied node: the functions that it comes from, outermost first."""
     inner: str = ""
-    """The name of a copied node in its function."""
+    """For a copied node: its name in its function."""
 
 
 class FlowGraph:
-    """The nodes, in the order in which they were made."""
+    """The nodes, in order of creation."""
 
     def __init__(self) -> None:
         self._nodes: dict[FlowNode, None] = {}
-        self._made: list[FlowNode] = []
+        self._created: list[FlowNode] = []
         self._count = 0
         self._added = 0
         self._weight = 0
@@ -79,14 +79,14 @@ class FlowGraph:
         self._within: FlowNode | None = None
 
     def nodes(self) -> Iterator[FlowNode]:
-        """All nodes that are still there."""
+        """Return all nodes that have not been removed."""
         return iter(self._nodes)
 
     def nodes_as_they_grow(self) -> Iterator[FlowNode]:
-        """All nodes, those that are added meanwhile at the end; a removed one does not come up."""
+        """Yield all nodes, including those that are added meanwhile; removed nodes are skipped."""
         seen = 0
-        while seen < len(self._made):
-            node = self._made[seen]
+        while seen < len(self._created):
+            node = self._created[seen]
             seen += 1
             if node in self._nodes:
                 yield node
@@ -102,12 +102,12 @@ class FlowGraph:
         return self._connections
 
     def new_name(self, prefix: str) -> str:
-        """`prefix/_N` with the next number of the graph."""
+        """Return `prefix/_N` with the graph's next number."""
         number, self._count = self._count, self._count + 1
         return f"{prefix}/_{number}"
 
     def made_for(self, node: FlowNode) -> None:
-        """Says that the nodes added from now on stand for `node`."""
+        """Record that the nodes added from now on replace `node`."""
         self._within = node
 
     def add(
@@ -119,10 +119,10 @@ class FlowGraph:
         inputs: Iterable[Output] = (),
         controls: Iterable[FlowNode] = (),
     ) -> FlowNode:
-        """Adds a node at the end.
+        """Add a node at the end.
 
         Raises:
-            ResourceExhaustedError: more was added than was allowed, or larger nodes.
+            ResourceExhaustedError: the limit of added nodes, or of their memory, is exceeded.
         """
         node = FlowNode(name, op_type, {} if attrs is None else attrs, device, list(inputs))
         within = self._within
@@ -134,13 +134,17 @@ class FlowGraph:
             source.consumers.setdefault(node, []).append(index)
             node.turns.append(self._next_turn())
         self._nodes[node] = None
-        self._made.append(node)
+        self._created.append(node)
         for control in controls:
             self.add_control(control, node)
         return node
 
     def _weigh(self, node: FlowNode) -> None:
-        """Counts a node that was added while rewriting; ResourceExhaustedError if it all gets too much."""
+        """Count an added node towards the limits.
+
+        Raises:
+            ResourceExhaustedError: a limit is exceeded.
+        """
         groups = node.attrs.get("_class") or ()
         self._added += 1
         self._weight += _NODE_WEIGHT + len(node.name) + _INPUT_WEIGHT * len(node.inputs)
@@ -151,36 +155,40 @@ class FlowGraph:
             raise _too_much(node.name, self._added)
 
     def allow(self, written: int) -> None:
-        """Says how many nodes and inputs the graph and the functions called so far are written with."""
+        """Set the limits from the number of nodes and inputs in the graph and in the functions called so far."""
         self._most = MAX_ADDED + ADDED_PER_NODE * written
         self._most_weight = MAX_WEIGHT + WEIGHT_PER_NODE * written
 
     def expect(self, count: int, name: str) -> None:
-        """ResourceExhaustedError if `count` more nodes would be too many; `name` says which node they are for."""
+        """Check that `count` more nodes, needed for the node `name`, stay within the limit.
+
+        Raises:
+            ResourceExhaustedError: they do not.
+        """
         if self._added + count > self._most:
             raise _too_much(name, self._added + count)
 
     def add_control(self, before: FlowNode, after: FlowNode) -> None:
-        """Makes `after` wait for `before`."""
+        """Add a control edge from `before` to `after`."""
         if before not in after.controls:
             after.controls[before] = None
             before.consumers.setdefault(after, [])
 
     def feed(self, node: FlowNode, output: Output) -> None:
-        """Gives a node one more input."""
+        """Add an input to a node."""
         output[0].consumers.setdefault(node, []).append(len(node.inputs))
         node.inputs.append(output)
         node.turns.append(self._next_turn())
         self._weight += _INPUT_WEIGHT
 
     def connect_again(self, source: FlowNode) -> None:
-        """Makes the inputs that are fed by `source` the latest connections, consumer by consumer as they are now."""
+        """Mark the inputs fed by `source` as the latest connections, in the current order of its consumers."""
         for consumer, slots in source.consumers.items():
             for slot in sorted(slots):
                 consumer.turns[slot] = self._next_turn()
 
     def set_input(self, node: FlowNode, index: int, output: Output) -> None:
-        """Feeds an input from elsewhere."""
+        """Replace the source of an input."""
         old = node.inputs[index][0]
         old.consumers[node].remove(index)
         node.inputs[index] = output
@@ -190,7 +198,7 @@ class FlowGraph:
             del old.consumers[node]
 
     def replace(self, node: FlowNode, outputs: list[Output], control: FlowNode | None) -> None:
-        """Feeds the consumers of `node` from `outputs`, and makes those that waited for it wait for `control`."""
+        """Feed the consumers of `node` from `outputs`, and replace control edges from it by edges from `control`."""
         for consumer, positions in list(node.consumers.items()):
             for index in sorted(positions):
                 output = outputs[consumer.inputs[index][1]]
@@ -206,31 +214,35 @@ class FlowGraph:
         node.consumers.clear()
 
     def remove(self, node: FlowNode) -> None:
-        """Takes a node without consumers out."""
+        """Remove a node without consumers."""
         for source in [*(source for source, _ in node.inputs), *node.controls]:
             source.consumers.pop(node, None)
         del self._nodes[node]
 
 
 def guarded(node: FlowNode, work: Callable[[FlowNode], Any]) -> Any:
-    """What `work(node)` gives; InvalidArgumentError for a node that is not as its op says."""
+    """Return `work(node)`.
+
+    Raises:
+        InvalidArgumentError: the node does not match its op or function.
+    """
     try:
         return work(node)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise InvalidArgumentError.of(
-            f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
+            f"Node '{node.name}' ({node.op_type}) does not match its op or the functions that it calls",
             facts={"because": repr(error)},
         ) from error
 
 
 def _too_much(name: str, added: int) -> ResourceExhaustedError:
-    times = str(added) if added <= 1 << 40 else "more than 2**40"
+    count = str(added) if added <= 1 << 40 else "more than 2**40"
     return ResourceExhaustedError.of(
-        "Calls and control flow come to too many nodes, or to nodes too large to hold",
+        "Inlining calls and control flow would add too many nodes, or too large ones",
         facts={
             "reached at": name[:200],
-            "nodes to add": times,
-            "allowed": f"{MAX_ADDED}, and {ADDED_PER_NODE} for each node and input that is written down",
+            "nodes to add": count,
+            "allowed": f"{MAX_ADDED}, plus {ADDED_PER_NODE} for each node and input of the graph and its functions",
         },
-        hint="do its functions call each other many times over?",
+        hint="check for functions that call each other many times: each call is copied",
     )

@@ -1,13 +1,13 @@
-"""A function's body in place of a call.
+"""Replace a call by the body of its function.
 
     a ─> Func/f/input/_0 ─> f/add ─> Func/f/output/_2 ─> consumers
                 ^             ^             :
     before ··> Func/f/input_control_node/_1 :
                                             f (IdentityN), Func/f/output_control_node/_3 ··> after
 
-A copied node keeps the device that it asks for, completed by that of the call; without one it takes the call's.
-Arguments ask for the device of the node that they come from, control nodes for the call's. In 2.21 the Identity nodes
-are colocated with their sources too; in 1.15 nothing that comes out of a function is colocated with anything.
+A copied node keeps its requested device, completed by the call's; without a request it takes the call's. Argument nodes
+request the device of the node that feeds them, control nodes that of the call. In 2.21 the Identity nodes are also
+colocated with their sources; in 1.15 no node copied from a function is colocated with another.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ def inline(
     newer: bool,
     one_device: bool = False,
 ) -> None:
-    """Replaces a call by the function's nodes.
+    """Replace a call by the function's nodes.
 
     Args:
         graph: the call's graph.
         call: the call.
-        function: name of the function.
-        bodies: the library.
-        written: nodes and inputs that the graph was written with.
-        fetchable: whether a node of the call's name and outputs stays.
-        newer: 2.21: the Identity nodes are colocated with what they pass on, and those of the arguments come before
-            the body, not after it; copied nodes stay colocated.
-        one_device: all copied nodes ask for the device of the call, whatever they ask for themselves, and the call is
-            over once its results are there.
+        function: the function's name.
+        bodies: the function library.
+        written: the number of nodes and inputs of the original graph.
+        fetchable: whether to keep a node with the call's name and outputs.
+        newer: 2.21: the Identity nodes are colocated with their sources, argument nodes come before the body instead of
+            after it, and copied nodes stay colocated.
+        one_device: all copied nodes request the call's device, whatever they request themselves, and the call ends when
+            its results are ready.
 
     Raises:
-        InvalidArgumentError: the function calls itself, or does not fit its call.
+        InvalidArgumentError: the function calls itself, or does not match its call.
     """
     if function in call.functions:
         raise InvalidArgumentError.of(
@@ -65,7 +65,7 @@ def inline(
     types = bodies.types(function, call.attrs)
     if len(types[0]) != len(call.inputs):
         raise InvalidArgumentError.of(
-            f"Node '{call.name}' has {len(call.inputs)} inputs, function {function} {len(types[0])} arguments"
+            f"Node '{call.name}' has {len(call.inputs)} inputs, but function {function} has {len(types[0])} arguments"
         )
     body = bodies.instance(function, call.attrs)
     prefix = f"{call.name}/"
@@ -80,7 +80,7 @@ def inline(
             attrs["_class"] = (_PREFIX + source[0].name.encode(),)
         return graph.add(name, "Identity", attrs, device, [source])
 
-    # To TensorFlow, a node of the graph itself without any input waits for the graph's source.
+    # In TensorFlow, a node of the graph itself without any input has a control edge from the graph's source.
     waits = bool(call.controls) or (call.position >= 0 and not call.inputs)
     entry = control_node("input_control_node") if waits else None
     if entry is not None:
@@ -154,7 +154,7 @@ def inline(
 def _first_edge(
     nodes: list[FlowNode], count: int, inputs: Sequence[tuple[int, int]], controls: Sequence[int]
 ) -> int | FlowNode:
-    """The first edge into a copied node: edges from arguments are connected after all others."""
+    """Return the first edge into a copied node; edges from arguments are connected after all others."""
     for slot, (source, _) in enumerate(inputs):
         if source >= count:
             return slot
@@ -162,10 +162,10 @@ def _first_edge(
 
 
 def body_device(device: str, call_device: str, *, newer: bool = True) -> str:
-    """The device that a copied node asks for.
+    """Return the device that a copied node requests.
 
-    In 2.21 what it leaves out is the call's. In 1.15 its type and number are its own, while its job, replica and task
-    give way to the call's.
+    In 2.21 missing parts are taken from the call's device. In 1.15 the node keeps its own type and index, while the
+    call's job, replica and task override its own.
 
     >>> body_device("/gpu:1", "/job:a/cpu:0"), body_device("", "/cpu:0"), body_device("/job:b", "/gpu:1")
     ('/job:a/device:GPU:1', '/cpu:0', '/job:b/device:GPU:1')
@@ -183,12 +183,12 @@ def body_device(device: str, call_device: str, *, newer: bool = True) -> str:
 
 
 def _free(node: BodyNode) -> Mapping[str, Any]:
-    """A node's attributes without its colocation."""
+    """Return a node's attributes without its colocation."""
     return {name: value for name, value in node.attrs.items() if name != "_class"}
 
 
 def _moved(node: BodyNode, arguments: dict[str, str], own: set[str], prefix: str) -> dict[str, Any]:
-    """A node's attributes with the names in its colocation as they are in the graph."""
+    """Return a node's attributes, with the names in its colocation replaced by those in the graph."""
     attrs = dict(node.attrs)
     if attrs.get("_class"):
         attrs["_class"] = tuple(_moved_group(group, arguments, own, prefix) for group in attrs["_class"])

@@ -1,4 +1,4 @@
-"""The pass: which nodes are rewritten, in which order, and the graph that comes out."""
+"""The lowering pass: selects the nodes to rewrite and their order, and builds the resulting graph."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from gpuplace.placer.placement_graph import COLOCATION_PREFIX, CONTROL, Added, P
 AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
 COMPILED_ATTRS = frozenset({"_xla_compile_id", "_tpu_replicate"})
-"""Nodes with one of these are compiled as a whole, so that they stay."""
+"""Nodes with one of these attributes are compiled as a whole and not lowered."""
 MUST_COMPILE_ATTR = "_XlaMustCompile"
-"""The same in 2.21, where it is true."""
+"""The corresponding attribute in 2.21, if it is true."""
 
 
 def is_affected(graph: PlacementGraph) -> bool:
-    """Whether the graph has nodes that may have to be rewritten."""
-    kinds = {signature.op_type for signature in graph.signatures}
-    return not kinds.isdisjoint(WHILE_OPS | BRANCH_OPS | AGGREGATE_OPS | CALL_OPS | graph.functions.keys())
+    """Return whether the graph has nodes that may have to be rewritten."""
+    op_types = {signature.op_type for signature in graph.signatures}
+    return not op_types.isdisjoint(WHILE_OPS | BRANCH_OPS | AGGREGATE_OPS | CALL_OPS | graph.functions.keys())
 
 
 def lower(
@@ -50,24 +50,24 @@ def lower(
     *,
     inline_all: bool = False,
 ) -> PlacementGraph:
-    """The graph that TensorFlow's placer gets to see: the same one where there is nothing to rewrite.
+    """Return the graph that TensorFlow's placer sees; the same object if there is nothing to rewrite.
 
     Args:
-        graph: a graph as the user made it.
-        load: gives a function of its library by name, None if there is none.
+        graph: the user's graph.
+        load: returns a function of its library by name; None if there is none.
         catalogue: the ops.
         rules: "1.15" or "2.21".
         inline_all: whether every call is inlined, not only the marked ones: `do_function_inlining` of the session's
             optimizer options.
 
     Raises:
-        InvalidArgumentError: a node or a function is not sound, a function is missing or calls itself.
+        InvalidArgumentError: a node or a function is invalid, a function is missing or calls itself.
         NotFoundError: a function uses an unknown op.
-        ResourceExhaustedError: functions that call each other come to too many nodes.
+        ResourceExhaustedError: functions that call each other would add too many nodes.
     """
-    kinds = {signature.op_type for signature in graph.signatures}
-    known = all(kind in graph.functions or kind in catalogue.ops for kind in kinds)
-    if not known or not is_affected(graph):
+    op_types = {signature.op_type for signature in graph.signatures}
+    all_known = all(op_type in graph.functions or op_type in catalogue.ops for op_type in op_types)
+    if not all_known or not is_affected(graph):
         return graph
     with without_garbage_collection():
         run = _Lowering(graph, Bodies(load, graph.functions, catalogue), catalogue, rules, inline_all)
@@ -94,11 +94,11 @@ class _Lowering:
         self.unread = {node for node in self.flow.nodes() if not node.consumers}
 
     def run(self) -> bool:
-        """Rewrites everything; says whether anything was."""
+        """Rewrite all nodes; return whether anything changed."""
         changed = self._rewrite_all("AccumulateNV2", self._lower_accumulate)
-        written_out = CALL_OPS | WHILE_OPS | BRANCH_OPS
+        lowered_ops = CALL_OPS | WHILE_OPS | BRANCH_OPS
         for node in self.flow.nodes_as_they_grow():
-            if node.op_type not in written_out and node.op_type not in self.bodies:
+            if node.op_type not in lowered_ops and node.op_type not in self.bodies:
                 continue
             if not COMPILED_ATTRS.isdisjoint(node.attrs):
                 continue
@@ -111,11 +111,11 @@ class _Lowering:
         return bool(self.isolated) or changed
 
     def _rewrite_all(self, op_type: str, rewrite: Callable[[FlowGraph, FlowNode], None]) -> bool:
-        found = [node for node in self.flow.nodes() if node.op_type == op_type]
-        for node in found:
+        nodes = [node for node in self.flow.nodes() if node.op_type == op_type]
+        for node in nodes:
             self.flow.made_for(node)
             guarded(node, lambda node: rewrite(self.flow, node))
-        return bool(found)
+        return bool(nodes)
 
     def _lower_accumulate(self, flow: FlowGraph, node: FlowNode) -> None:
         if self._in_loops is None:
@@ -158,8 +158,8 @@ class _Lowering:
             types = tuple(node.attrs.get("Tin") or ())
             if is_if:
                 source, output = node.inputs[0]
-                given = self._output_types(source)
-                chosen = given[output] if output < len(given) else chosen
+                output_types = self._output_types(source)
+                chosen = output_types[output] if output < len(output_types) else chosen
             lower_branches(
                 self.flow, node, chosen, types, fetchable=self.fetchable, colocated=self.follows_sources
             )
@@ -173,7 +173,7 @@ class _Lowering:
         return node.op_type if node.op_type in self.bodies else None
 
     def _output_types(self, node: FlowNode) -> Sequence[DType]:
-        """Types of a node's outputs, none where its op is not known."""
+        """Return the types of a node's outputs; empty if its op is unknown."""
         op_def = self.source.functions.get(node.op_type) or self.catalogue.ops.get(node.op_type)
         return declared_types(op_def, {**op_def.defaults, **node.attrs})[1] if op_def is not None else ()
 
@@ -186,11 +186,11 @@ class _Lowering:
                     raise InvalidArgumentError.of(
                         f"Op type not registered '{name}'",
                         facts={"node": node.name, "attribute": attr},
-                        hint="the graph's function library has to hold the functions that its nodes call",
+                        hint="add the function to the graph's function library",
                     )
 
     def result(self) -> PlacementGraph:
-        """The rewritten graph, its nodes in the order in which they are placed."""
+        """Return the rewritten graph, with its nodes in the order in which they are placed."""
         source, nodes = self.source, list(self.flow.nodes())
         position = {node: i for i, node in enumerate(nodes)}
         builder = PlacementGraphBuilder(self.catalogue)
@@ -247,7 +247,7 @@ class _Lowering:
             source=source.source,
             part=source.part,
         )
-        vars(lowered)["order"] = np.arange(len(lowered))  # added nodes come last, also those that feed others
+        vars(lowered)["order"] = np.arange(len(lowered))  # added nodes come last, even if they feed others
         inspector = Inspector(self.bodies, self.catalogue, source.functions)
         return lowered.changed(
             edge_turn=edge_turn(lowered, nodes),
@@ -258,29 +258,29 @@ class _Lowering:
         )
 
     def removed(self) -> list[FlowNode]:
-        """The user's nodes that others now stand for."""
+        """Return the user's nodes that were replaced."""
         return [node for node in self.own if node not in self.flow]
 
 
 def _first_edges(
     graph: PlacementGraph, nodes: list[FlowNode], position: Mapping[FlowNode, int]
 ) -> dict[int, int]:
-    """Node -> first edge into it, where that is not its first input."""
-    found = {}
+    """Return node -> first edge into it, for nodes whose first edge is not their first input."""
+    first_edges = {}
     for number, node in enumerate(nodes):
         if node.first == 0:
             continue
-        before = position.get(node.first) if isinstance(node.first, FlowNode) else None
+        control_source = position.get(node.first) if isinstance(node.first, FlowNode) else None
         for edge in graph.in_edges(number):
             slot = int(graph.dst_input[edge])
-            if slot == node.first or (slot == CONTROL and before == graph.src[edge]):
-                found[number] = int(edge)
+            if slot == node.first or (slot == CONTROL and control_source == graph.src[edge]):
+                first_edges[number] = int(edge)
                 break
-    return found
+    return first_edges
 
 
 def _flow_graph(graph: PlacementGraph) -> FlowGraph:
-    """The nodes in the order in which TensorFlow makes them from the user's graph."""
+    """Return a flow graph with the nodes in TensorFlow's order of creation."""
     flow = FlowGraph()
     order = graph.order.tolist()
     op_types = [signature.op_type for signature in graph.signatures]
@@ -304,14 +304,14 @@ def _flow_graph(graph: PlacementGraph) -> FlowGraph:
     later = np.flatnonzero((rank[graph.src] > rank[graph.dst]) & (graph.dst_input != CONTROL))
     for edge in later[
         np.argsort(rank[graph.dst[later]], kind="stable")
-    ].tolist():  # what closes a loop comes last
+    ].tolist():  # edges that close a loop come last
         node, slot = nodes[int(graph.dst[edge])], int(graph.dst_input[edge])
         flow.set_input(node, slot, node.inputs[slot])
     return flow
 
 
 def _deciding_attrs(graph: PlacementGraph) -> Callable[[int], Mapping[str, Any]]:
-    """What gives, of a node's attributes, those that a `PlacementGraphBuilder` reads: known without decoding any."""
+    """Return a function that gives the attributes of a node that a `PlacementGraphBuilder` reads, without decoding."""
     signature = graph.signature.tolist()
     of_signature = [dict(signature.attrs) for signature in graph.signatures]
     prefixed = [f"{COLOCATION_PREFIX}{group}".encode() for group in graph.groups]
@@ -320,14 +320,14 @@ def _deciding_attrs(graph: PlacementGraph) -> Callable[[int], Mapping[str, Any]]
         groups.setdefault(node, []).append(prefixed[group])
 
     def attrs(node: int) -> Mapping[str, Any]:
-        found = of_signature[signature[node]]
-        return {**found, "_class": tuple(groups[node])} if node in groups else found
+        own = of_signature[signature[node]]
+        return {**own, "_class": tuple(groups[node])} if node in groups else own
 
     return attrs
 
 
 class _SourceAttrs(Mapping[str, Any]):
-    """The attributes of a node of the source graph, which are decoded when one of them is looked at."""
+    """The attributes of a node of the source graph, decoded on first access."""
 
     __slots__ = ("_graph", "_node", "_attrs")
 

@@ -1,1 +1,1 @@
-"""What computes: NumPy for CPUs and simulated GPUs, CuPy for real ones."""
+"""Backends that run kernels: NumPy for CPUs and simulated GPUs, CuPy for real GPUs."""

@@ -1,4 +1,4 @@
-"""What a plan needs of a device."""
+"""Interface of a device to compiled plans."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from gpuplace.runtime.memory.simulated_memory import TensorMemory
 
 
 class Backend(Protocol):
-    """A device that computes; see ``numpy_backend`` and ``cupy_backend``."""
+    """Device that runs kernels; see ``numpy_backend`` and ``cupy_backend``."""
 
     device: str
-    """Its full name."""
+    """Full device name."""
     device_type: str
     """``"CPU"`` or ``"GPU"``."""
     allocator_name: str
-    """What its memory is called in statistics."""
+    """Name of its allocator in statistics."""
     xp: Any
     """``numpy`` or ``cupy``."""
     memory: TensorMemory | None
     """Accounting of a simulated GPU's memory."""
     enter: Callable[[], None] | None
-    """Makes the device the thread's current one; None if there is no such thing."""
+    """Makes the device the thread's current one; None if that is not needed."""
     owns_arrays: bool
-    """Whether its arrays are of another class than the host's."""
+    """Whether its arrays have another class than the host's."""
 
     def from_host(self, value: Any) -> Any:
-        """A copy in the device's memory."""
+        """Return a copy in the device's memory."""
         ...
 
     def to_host(self, value: Any) -> Any:
-        """A copy in host memory."""
+        """Return a copy in host memory."""
         ...
 
     def copier_from(self, sender: Any) -> Callable[[Any], Any]:
-        """Makes copies of arrays of another device of this kind."""
+        """Return a function that copies arrays from another device of this kind."""
         ...

@@ -1,10 +1,10 @@
-"""Real GPUs: tensors are CuPy arrays; each device has a stream.
+"""Backend of real GPUs: tensors are CuPy arrays; each device has a stream.
 
-CuPy is imported when the first real GPU is used, and only here. Kernels and copies are queued on the device's stream
-(``gpu_streams``), and the host waits for every copy.
+CuPy is imported only here, when the first real GPU is used. Kernels and copies are queued on the device's stream
+(``gpu_streams``), and the host waits for each copy.
 
-The memory options of the process's first session go to CuPy's pool: a limit, and without ``allow_growth`` all of it
-taken at once.
+The memory options of the process's first session apply to CuPy's pool: a limit, which is allocated at once without
+``allow_growth``.
 
 Source: tensorflow/core/common_runtime/gpu/gpu_device.cc and gpu_util.cc, release 1.15.
 """
@@ -32,20 +32,20 @@ _lock = threading.Lock()
 
 
 class _Thread(threading.local):
-    """What a thread remembers during a step."""
+    """State of a thread during a step."""
 
-    former: _Former | None = None
+    previous: _ThreadState | None = None
 
 
 _thread = _Thread()
 
 
 def load_cupy(device: str) -> Any:
-    """The ``cupy`` module.
+    """Return the ``cupy`` module.
 
     Raises:
         UnimplementedError: it is not installed.
-        InternalError: it is there and cannot be loaded.
+        InternalError: it is installed but cannot be loaded.
     """
     try:
         return importlib.import_module("cupy")
@@ -59,16 +59,16 @@ def load_cupy(device: str) -> Any:
         ) from error
     except ImportError as error:
         raise InternalError.of(
-            f"CuPy cannot be loaded, so that {device} cannot compute: {error}", hint="python -c 'import cupy'"
+            f"CuPy cannot be loaded, so {device} cannot be used: {error}", hint="python -c 'import cupy'"
         ) from error
 
 
 class CupyBackend:
-    """One real GPU.
+    """Backend of one real GPU.
 
     Args:
         device: the device; its ``visible_id`` is CUDA's number for it in this process.
-        settings: the GPU options of the process's first session that had it.
+        settings: GPU options of the process's first session with this device.
 
     Raises:
         UnimplementedError: CuPy is not installed.
@@ -101,7 +101,7 @@ class CupyBackend:
             ) from error
 
     def _set_memory(self, device: DeviceAttributes, settings: GPUSettings) -> None:
-        """Limits CuPy's pool on this GPU, once in the life of the process."""
+        """Limit CuPy's pool on this GPU, once per process."""
         pool = self.xp.get_default_memory_pool()
         with _lock:
             if device.visible_id in _pools_made:
@@ -115,70 +115,70 @@ class CupyBackend:
             _pools_made.add(device.visible_id)
 
     def enter(self) -> None:
-        """Makes the device and its stream the thread's current ones; the first time in a step, remembers the former.
+        """Make the device and its stream current for the thread; the first call in a step stores the previous ones.
 
         Only within ``gpu_step``.
         """
-        former = _thread.former
-        if former is None:
-            former = _thread.former = _Former(self.xp)
+        previous = _thread.previous
+        if previous is None:
+            previous = _thread.previous = _ThreadState(self.xp)
         self.compute.device.use()
-        former.note_stream(self.compute.number)
+        previous.note_stream(self.compute.number)
         self.stream.use()
 
     # Copies
 
     def from_host(self, value: Any) -> Any:
-        """A new array on the GPU."""
+        """Return a copy on the GPU."""
         value = np.asarray(value, order="C")
         target = self.compute.empty(value.shape, value.dtype)
         self.copy_into(target, value)
         return target
 
     def copy_into(self, target: Any, value: Any) -> None:
-        """Copies an array of the host to one on the GPU, in C order, of the same shape and type."""
+        """Copy a host array to an array on the GPU, in C order, of the same shape and type."""
         value = np.asarray(value, order="C")
         if value.nbytes:
-            with self._told(f"CPU->GPU Memcpy to {self.device}"):
+            with self._copying(f"CPU->GPU Memcpy to {self.device}"):
                 target.data.copy_from_host_async(address_of(value), value.nbytes, self.stream)
                 self.stream.synchronize()
 
     def to_host(self, value: Any) -> Any:
-        """A new array in host memory."""
+        """Return a copy in host memory."""
         value = self.compute.contiguous(value)
         target = np.empty(value.shape, value.dtype)
         if target.nbytes:
-            with self._told(f"GPU->CPU Memcpy from {self.device}"):
+            with self._copying(f"GPU->CPU Memcpy from {self.device}"):
                 value.data.copy_to_host_async(address_of(target), target.nbytes, self.stream)
                 self.stream.synchronize()
         return target
 
     def copier_from(self, sender: CupyBackend) -> Callable[[Any], Any]:
-        """Copies arrays of another GPU to this one."""
-        compute, senders, runtime = self.compute, sender.compute, self.xp.cuda.runtime
+        """Return a function that copies arrays from another GPU to this one."""
+        compute, sender_compute, runtime = self.compute, sender.compute, self.xp.cuda.runtime
 
-        def copied(value: Any) -> Any:
-            value = senders.contiguous(value)
+        def copy(value: Any) -> Any:
+            value = sender_compute.contiguous(value)
             target = compute.empty(value.shape, value.dtype)
             if value.nbytes:
-                with self._told(f"GPU->GPU Memcpy from {sender.device}"):
+                with self._copying(f"GPU->GPU Memcpy from {sender.device}"):
                     sender.stream.synchronize()
                     runtime.memcpyPeerAsync(
                         target.data.ptr,
                         compute.number,
                         value.data.ptr,
-                        senders.number,
+                        sender_compute.number,
                         value.nbytes,
                         self.stream.ptr,
                     )
                     self.stream.synchronize()
             return target
 
-        return copied
+        return copy
 
     @contextlib.contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """A block in which the GPU copies and is waited for; InternalError where it reports a failure."""
+    def _copying(self, what: str) -> Iterator[None]:
+        """Make the GPU current within a ``with`` block; raises InternalError if the GPU reports a failure."""
         with self.compute.current():
             try:
                 yield
@@ -189,11 +189,11 @@ class CupyBackend:
                 ) from error
 
     def on_device(self, value: Any) -> Any:
-        """What a kernel returned, in the GPU's memory also where the kernel made a NumPy array."""
+        """Return a kernel's result in GPU memory, even if the kernel returned a NumPy array."""
         return self.from_host(value) if isinstance(value, np.ndarray | np.generic) else value
 
     def on_host(self, value: Any) -> Any:
-        """What a kernel returned, in host memory also where the kernel made a CuPy array."""
+        """Return a kernel's result in host memory, even if the kernel returned a CuPy array."""
         return self.to_host(value) if isinstance(value, self.xp.ndarray) else value
 
     def __repr__(self) -> str:
@@ -202,21 +202,21 @@ class CupyBackend:
 
 @contextlib.contextmanager
 def gpu_step() -> Iterator[None]:
-    """A block in which backends may be entered; at its end the thread has its device and streams back.
+    """Run a step that enters backends, and restore the thread's device and streams afterwards.
 
-    Blocks nest: what a step calls may run another one.
+    Blocks nest, because a kernel may run another step.
     """
-    outer, _thread.former = _thread.former, None
+    outer, _thread.previous = _thread.previous, None
     try:
         yield
     finally:
-        former, _thread.former = _thread.former, outer
-        if former is not None:
-            former.restore()
+        previous, _thread.previous = _thread.previous, outer
+        if previous is not None:
+            previous.restore()
 
 
-class _Former:
-    """What a thread's current device and streams were before a step.
+class _ThreadState:
+    """Current device and streams of a thread before a step.
 
     Args:
         xp: the ``cupy`` module.
@@ -228,12 +228,12 @@ class _Former:
         self._streams: dict[int, Any] = {}
 
     def note_stream(self, number: int) -> None:
-        """Notes the current stream of the current device, whose number is given, before it is changed."""
+        """Store the current stream of the current device, with its number, before it is changed."""
         if number not in self._streams:
             self._streams[number] = self._cuda.get_current_stream()
 
     def restore(self) -> None:
-        """Puts all back."""
+        """Restore the device and all streams."""
         for number, stream in self._streams.items():
             self._cuda.Device(number).use()
             stream.use()

@@ -1,9 +1,9 @@
-"""The stream of each real GPU, shared by all sessions of a process, and blocks in which it is the current one.
+"""Stream of each real GPU, shared by all sessions of a process, and contexts in which it is current.
 
-CuPy's pool keeps free memory apart by the stream that was current when it was taken, and gives a block out again as
-soon as the last array over it is gone, while work that uses it may still be queued: right for work on that stream,
-which comes later. So all memory of a GPU is taken with its one stream as the current one, and its kernels and copies
-are queued there. (Without ``allow_growth`` the whole limit is taken in advance; a second store would find nothing.)
+CuPy's pool manages free memory separately for each stream, and reuses a block as soon as its last array is deleted,
+while work that uses it may still be queued. That is correct only for later work on the same stream. So all memory of a
+GPU is allocated with its one stream as the current one, and its kernels and copies are queued there. (Without
+``allow_growth`` the whole limit is allocated in advance, and nothing would be left for a second stream.)
 
 Source: tensorflow/core/common_runtime/gpu/gpu_device.cc (StreamGroupFactory), release 1.15; CuPy's ``cuda/memory.pyx``
 (arenas) and ``cuda/stream.pyx``, release 14.
@@ -22,11 +22,11 @@ _lock = threading.Lock()
 
 
 class ComputeStream:
-    """The stream of one GPU, and arrays in its memory.
+    """Stream of one GPU, and allocation of arrays in its memory.
 
     Args:
         xp: the ``cupy`` module.
-        number: CUDA's number for the GPU.
+        number: CUDA's number of the GPU.
     """
 
     def __init__(self, xp: Any, number: int) -> None:
@@ -41,15 +41,15 @@ class ComputeStream:
             before.use()
 
     def current(self, stream: Any = None) -> Current:
-        """A block in which the GPU and one of its streams, this one unless another is given, are the thread's."""
+        """Return a context in which the GPU and one of its streams, by default this one, are current."""
         return Current(self.xp.cuda, self.device, self.stream if stream is None else stream)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """A new array on the GPU."""
+        """Return a new array on the GPU."""
         return self._allocated(lambda: self.xp.empty(shape, dtype))
 
     def contiguous(self, value: Any) -> Any:
-        """The array in C order: itself, or a copy of it that is queued with the kernels."""
+        """Return the array in C order: itself, or a copy that is queued with the kernels."""
         if value.flags.c_contiguous:
             return value
         return self._allocated(lambda: self.xp.ascontiguousarray(value))
@@ -63,9 +63,9 @@ class ComputeStream:
 
 
 class Current:
-    """A block with a current device and stream of its own.
+    """Context with its own current device and stream.
 
-    CuPy's own blocks forget the stream that was made the current one by ``use``, as plans do.
+    CuPy's own contexts do not restore a stream that was made current by ``use``, as plans do.
 
     Args:
         cuda: the module ``cupy.cuda``.
@@ -73,7 +73,7 @@ class Current:
         stream: the stream.
     """
 
-    __slots__ = ("_cuda", "_device", "_former", "_stream")
+    __slots__ = ("_cuda", "_device", "_previous", "_stream")
 
     def __init__(self, cuda: Any, device: Any, stream: Any) -> None:
         self._cuda = cuda
@@ -82,28 +82,28 @@ class Current:
 
     def __enter__(self) -> None:
         cuda = self._cuda
-        former = cuda.Device()
-        if former.id != self._device.id:
+        previous = cuda.Device()
+        if previous.id != self._device.id:
             self._device.use()
         stream = cuda.get_current_stream()
-        if former.id == self._device.id and stream is self._stream:  # as nearly always within plans
-            self._former = None
+        if previous.id == self._device.id and stream is self._stream:  # the usual case within plans
+            self._previous = None
             return
-        self._former = former, stream
+        self._previous = previous, stream
         self._stream.use()
 
     def __exit__(self, *error: object) -> None:
-        if self._former is not None:
-            device, stream = self._former
+        if self._previous is not None:
+            device, stream = self._previous
             self._device.use()
             stream.use()
             device.use()
 
 
 def compute_stream(xp: Any, number: int) -> ComputeStream:
-    """The stream of a GPU, made at the first call in a process."""
+    """Return the stream of a GPU, created at the first call in a process."""
     with _lock:
-        found = _streams.get(number)
-        if found is None:
-            found = _streams[number] = ComputeStream(xp, number)
-        return found
+        stream = _streams.get(number)
+        if stream is None:
+            stream = _streams[number] = ComputeStream(xp, number)
+        return stream

@@ -1,10 +1,10 @@
-"""Memory of the host: what a step frees stays with the process for the next step.
+"""Host memory settings: memory freed by a step stays in the process for the next step.
 
-A step makes and drops arrays of some megabytes all the time. As it comes, the C library gives such memory back to the
-system at once and gets it again, cleared, page by page; that takes several times as long as what a kernel does with
-it. Sessions therefore ask it to keep what is freed, up to ``KEPT_BYTES``, as TensorFlow's allocators do.
+A step creates and deletes arrays of some megabytes all the time. By default, the C library returns such memory to the
+system immediately and gets it again, cleared, page by page, which takes several times as long as a typical kernel.
+Sessions therefore configure it to keep freed memory, up to ``KEPT_BYTES``, as TensorFlow's allocators do.
 
-Only glibc is asked, and not where the user has settings of their own for it.
+Only glibc is configured, unless the user has own settings for it.
 
 Source: the manual page mallopt(3).
 """
@@ -18,17 +18,17 @@ import platform
 from typing import Any
 
 KEPT_BYTES = 256 << 20
-"""Freed memory at the end of the heap goes back to the system where it is more than this."""
+"""Maximal size in bytes of freed memory at the end of the heap that is kept."""
 
 _LARGEST_BYTES = 32 << 20
-"""Arrays that are larger still get memory from the system; glibc takes no larger number."""
+"""Size in bytes above which arrays still get memory from the system; the maximum of glibc."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 @functools.cache
 def keep_freed_memory() -> bool:
-    """Makes the setting, once in a process; returns whether it has been made."""
+    """Configure the C library, once per process; returns whether it was done."""
     own = any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ
     if own or platform.libc_ver()[0] != "glibc":
         return False
@@ -37,5 +37,5 @@ def keep_freed_memory() -> bool:
 
 
 def address_of(array: Any) -> int:
-    """Where a NumPy array lies."""
+    """Return the address of a NumPy array's data."""
     return int(array.__array_interface__["data"][0])

@@ -1,7 +1,7 @@
-"""Devices whose tensors are NumPy arrays: the CPU and simulated GPUs.
+"""Backend of the CPU and simulated GPUs, with NumPy arrays as tensors.
 
-A simulated GPU computes with NumPy, in memory of its own as far as a program can tell: what is copied to it is a new
-array, counted by the GPU's allocator, and what leaves it is a new array again.
+A simulated GPU computes with NumPy. A program cannot tell that its memory is the host's: a copy to it is a new array,
+which its allocator accounts for, and so is a copy from it.
 
 >>> cpu = NumpyBackend("/job:localhost/replica:0/task:0/device:CPU:0", "CPU")
 >>> cpu.xp.__name__, cpu.memory is None, cpu.enter is None
@@ -19,19 +19,19 @@ from gpuplace.runtime.memory.simulated_memory import TensorMemory
 
 
 class NumpyBackend:
-    """One device.
+    """Backend of one device.
 
     Args:
-        device: its full name.
+        device: full device name.
         device_type: ``"CPU"`` or ``"GPU"``.
         memory: accounting of its memory; None for the CPU.
     """
 
     xp: Any = np
     enter: Callable[[], None] | None = None
-    """Makes the device the thread's current one; None if there is no such thing."""
+    """Makes the device the thread's current one; None if that is not needed."""
     owns_arrays = False
-    """Whether its arrays are of another class than the host's."""
+    """Whether its arrays have another class than the host's."""
 
     def __init__(self, device: str, device_type: str, memory: TensorMemory | None = None) -> None:
         self.device = device
@@ -40,15 +40,15 @@ class NumpyBackend:
         self.allocator_name = "cpu" if memory is None else memory.name
 
     def from_host(self, value: Any) -> Any:
-        """A new array in the device's memory."""
+        """Return a copy in the device's memory."""
         return value if self.memory is None else np.array(value)
 
     def to_host(self, value: Any) -> Any:
-        """A new array in host memory."""
+        """Return a copy in host memory."""
         return value if self.memory is None else np.array(value)
 
     def copier_from(self, sender: Any) -> Callable[[Any], Any]:
-        """Makes new arrays in this device's memory, from those of another device of this kind."""
+        """Return a function that copies arrays from another device of this kind."""
         return np.array
 
     def __repr__(self) -> str:

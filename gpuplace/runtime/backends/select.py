@@ -1,6 +1,6 @@
-"""Makes the device that computes: NumPy for CPUs and simulated GPUs, CuPy for real ones.
+"""Selection of the backend of a device: NumPy for CPUs and simulated GPUs, CuPy for real GPUs.
 
-A real GPU that does not work is an error; nothing is put in its place.
+A real GPU that does not work is an error; there is no fallback.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gpuplace.runtime.memory.simulated_memory import memory_of
 
 
 def make_backend(devices: SessionDevices, name: str) -> Any:
-    """The backend of one of a session's devices.
+    """Create the backend of one of a session's devices.
 
     Raises:
         UnimplementedError: CuPy, which a real GPU needs, is not installed.

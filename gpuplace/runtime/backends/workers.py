@@ -1,8 +1,8 @@
 """Threads that run lanes.
 
-They are made when they are needed and kept for the next step, one set for the process or, with
-``ConfigProto.use_per_session_threads``, for a session. A lane may wait for another, so no lane ever waits for a
-thread. What is needed for all this is imported when it is used.
+They are created on demand and kept for the next step, one pool for the process or, with
+``ConfigProto.use_per_session_threads``, for a session. A lane may wait for another, so a lane must never wait for a
+thread. The thread pool is imported on first use.
 
 >>> workers = Workers()
 >>> workers.start(lambda: 6 * 7).result()
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _MOST = 4096
-"""More threads than lanes can be in flight."""
+"""Maximal number of threads, more than lanes can run concurrently."""
 
 
 class Workers:
-    """A set of threads that grows as needed."""
+    """Pool of threads that grows on demand."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,9 +34,9 @@ class Workers:
         self._process = os.getpid()
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Calls the function in a thread of its own."""
+        """Call the function in a thread of its own."""
         with self._lock:
-            if self._pool is None or self._process != os.getpid():  # threads are not there after a fork
+            if self._pool is None or self._process != os.getpid():  # threads do not survive a fork
                 from concurrent.futures import ThreadPoolExecutor
 
                 self._pool = ThreadPoolExecutor(_MOST, thread_name_prefix="gpuplace-lane")
@@ -44,7 +44,7 @@ class Workers:
             return self._pool.submit(function, *arguments)
 
     def close(self) -> None:
-        """Ends the threads when they have done what they do; the next call starts new ones."""
+        """End the threads after their current calls; the next call starts new ones."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -53,5 +53,5 @@ class Workers:
 
 @functools.cache
 def process_workers() -> Workers:
-    """The threads that all sessions share."""
+    """Return the threads that all sessions share."""
     return Workers()

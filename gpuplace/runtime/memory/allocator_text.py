@@ -1,4 +1,4 @@
-"""What TensorFlow's allocators write: sizes, statistics, the summary after running out of memory, the error of an op.
+"""Texts of TensorFlow's allocators: sizes, statistics, the out-of-memory summary and error message.
 
 >>> readable_bytes(1536), readable_bytes(4 << 20), readable_bytes(5 << 28)
 ('1.5KiB', '4.00MiB', '1.25GiB')
@@ -24,12 +24,12 @@ OOM_HINT = (
     "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom "
     "to RunOptions for current allocation info.\n"
 )
-"""What a session adds to an out-of-memory error for each fetched node."""
+"""Hint that a session adds to an out-of-memory error for each fetched node."""
 
 NUM_BINS = 21
 """Number of size classes."""
 MIN_ALLOCATION = 256
-"""Every size is a multiple of this, in bytes."""
+"""Granularity of all sizes in bytes."""
 
 _PICTURE_WIDTH = 100
 _NO_HANDLE = (1 << 64) - 1
@@ -37,18 +37,18 @@ _NO_HANDLE = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class AllocatorStats:
-    """Counters of one allocator, in bytes unless said otherwise."""
+    """Counters of one allocator, in bytes unless stated otherwise."""
 
     num_allocs: int = 0
     """Number of allocations so far."""
     bytes_in_use: int = 0
-    """Sum of the chunks in use (not of what was asked for)."""
+    """Sum of the sizes of chunks in use, which may be larger than the requested sizes."""
     peak_bytes_in_use: int = 0
-    """Highest ``bytes_in_use`` since the start or the last clearing."""
+    """Maximal ``bytes_in_use`` since the start or the last reset."""
     largest_alloc_size: int = 0
-    """Largest chunk handed out."""
+    """Size of the largest allocated chunk."""
     bytes_limit: int | None = None
-    """Most the allocator may take; None if there is no bound."""
+    """Maximal total size; None if there is no limit."""
     bytes_reserved: int = 0
     """Not used by this kind of allocator."""
     peak_bytes_reserved: int = 0
@@ -69,69 +69,69 @@ class AllocatorStats:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRecord:
-    """A piece of a region, in use or free."""
+    """Piece of a region, in use or free."""
 
     address: int
-    """Where it begins."""
+    """Start address."""
     size: int
-    """Bytes, a multiple of 256."""
+    """Size in bytes, a multiple of 256."""
     requested_size: int
-    """Bytes asked for; of a free chunk, by its last user."""
+    """Requested size in bytes; for a free chunk, that of its last allocation."""
     allocation_id: int
-    """Number of the allocation, from 1; -1 for a free chunk."""
+    """Number of the allocation, starting with 1; -1 for a free chunk."""
     label: str
-    """Who asked, for example the name of an op; ``""`` where nobody said."""
+    """Who requested it, for example the name of an op; ``""`` if unknown."""
     bin_num: int
-    """Bin a free chunk is in; -1 for one in use."""
+    """Bin of a free chunk; -1 for a chunk in use."""
     region: int
     """Position of its region in address order."""
     handle: int
-    """Number of the chunk's record; used again after the chunk is gone."""
+    """Number of the chunk's record, which is reused after the chunk is deleted."""
     next_handle: int
-    """Handle of the chunk after it in the region; -1 for the last."""
+    """Handle of the next chunk of the region; -1 for the last."""
 
     @property
     def in_use(self) -> bool:
-        """True while somebody holds it."""
+        """Whether the chunk is allocated."""
         return self.allocation_id != -1
 
 
 @dataclass(frozen=True, slots=True)
 class RegionRecord:
-    """Memory taken from the device in one piece."""
+    """Memory allocated from the device in one piece."""
 
     address: int
-    """Where it begins."""
+    """Start address."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinRecord:
-    """All chunks of one size class, used and free."""
+    """Totals of the chunks of one size class, used and free."""
 
     bin_size: int
-    """Smallest size of the class."""
+    """Minimal chunk size of the class in bytes."""
     total_chunks: int
-    """Chunks of that class."""
+    """Number of chunks."""
     chunks_in_use: int
-    """Of these, in use."""
+    """Number of chunks in use."""
     total_bytes: int
-    """Bytes of all."""
+    """Total size in bytes."""
     bytes_in_use: int
-    """Bytes of those in use."""
+    """Total size of the chunks in use in bytes."""
     requested_bytes_in_use: int
-    """Bytes that the users asked for."""
+    """Total requested size of the chunks in use in bytes."""
 
 
 def bin_number(size: int) -> int:
-    """Size class of a chunk of ``size`` bytes: 0 for 256 to 511, 1 for 512 to 1023, ..., 20 for 256 MiB and more."""
+    """Return the size class of a chunk: 0 for 256 to 511 bytes, 1 for 512 to 1023, ..., 20 for 256 MiB and more."""
     number = (size >> 8).bit_length() - 1
     return 0 if number < 0 else 20 if number > 20 else number
 
 
 def bin_records(chunks: Iterable[ChunkRecord]) -> tuple[BinRecord, ...]:
-    """The size classes with all chunks, used and free, that belong to them."""
+    """Return the totals of all size classes, over used and free chunks."""
     totals = [[MIN_ALLOCATION << number, 0, 0, 0, 0, 0] for number in range(NUM_BINS)]
     for chunk in chunks:
         row = totals[bin_number(chunk.size)]
@@ -145,7 +145,7 @@ def bin_records(chunks: Iterable[ChunkRecord]) -> tuple[BinRecord, ...]:
 
 
 def readable_bytes(nbytes: int) -> str:
-    """A size as TensorFlow writes it; it cuts off below the last unit but one."""
+    """Return a size in TensorFlow's format, which rounds down all but the last division by 1024."""
     sign, nbytes = ("-", -nbytes) if nbytes < 0 else ("", nbytes)
     if nbytes < 1024:
         return f"{sign}{nbytes}B"
@@ -157,14 +157,14 @@ def readable_bytes(nbytes: int) -> str:
 
 
 def device_refusal(nbytes: int, release: str) -> str:
-    """The driver's line when a GPU does not have that many bytes left.
+    """Return the driver's log line for a failed allocation of a region.
 
     >>> device_refusal(5 << 28, "1.4")
     'failed to allocate 1.25G (1342177280 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY'
 
     Args:
-        nbytes: bytes of the region.
-        release: whose words.
+        nbytes: size of the region in bytes.
+        release: release whose text is used.
 
     Source: stream_executor/cuda/cuda_driver.cc, releases 1.0, 1.4, 1.15 and 2.21.
     """
@@ -184,15 +184,15 @@ def oom_message(
     temporary: bool = False,
     release: str | None = None,
 ) -> str:
-    """TensorFlow's sentence for a tensor that found no memory.
+    """Return TensorFlow's error message for a tensor that could not be allocated.
 
     Args:
-        shape: Sizes of the tensor.
-        dtype: Anything ``as_dtype`` takes.
-        device: Full name of the device.
-        allocator: Name of its allocator.
-        temporary: True for a scratch tensor made while a kernel is built.
-        release: Release to speak as; None for the process's.
+        shape: sizes of the tensor.
+        dtype: an argument of ``as_dtype``.
+        device: full device name.
+        allocator: name of the allocator.
+        temporary: whether it is a scratch tensor of a kernel's construction.
+        release: release whose text is used; None: the process's.
     """
     sizes = ",".join(str(int(size)) for size in shape)
     what = "temporary tensor" if temporary else "tensor"
@@ -203,7 +203,7 @@ def oom_message(
 
 
 def render_occupancy(regions: Sequence[RegionRecord], chunks: Iterable[ChunkRecord]) -> str:
-    """100 characters for the memory taken: ``_`` free, ``*`` in use, ``x`` lost to rounding."""
+    """Return 100 characters that show the allocated memory: ``_`` free, ``*`` in use, ``x`` lost to rounding."""
     total = sum(region.size for region in regions)
     if not total:
         return "<allocator contains no memory>"
@@ -234,7 +234,7 @@ def memory_summary(
     stats: AllocatorStats,
     next_region_size: int,
 ) -> list[str]:
-    """The lines TensorFlow logs after an allocation of ``nbytes`` (rounded) failed."""
+    """Return the lines that TensorFlow logs after an allocation of ``nbytes`` (rounded) failed."""
     bins, wanted_bin = bin_records(chunks), bin_number(nbytes)
     lines = [
         f"Bin ({row.bin_size}): \tTotal Chunks: {row.total_chunks}, Chunks in use: {row.chunks_in_use}. "

@@ -1,8 +1,8 @@
 """Best-fit-with-coalescing allocator over virtual addresses: TensorFlow's GPU allocator without the GPU.
 
-Memory is taken from the device in *regions*; a region is a chain of *chunks*, used or free. A free chunk is in the
-*bin* of its size class (256 bytes << bin), ordered by size, then address, so the first one that is large enough is the
-best fit:
+Memory is allocated from the device in *regions*; a region is a chain of *chunks*, used or free. A free chunk is in the
+*bin* of its size class (256 bytes << bin), ordered by size, then address, so the first chunk that is large enough is
+the best fit:
 
 ```
  region   | 1 used | 2 free    | 3 used | 4 free                              |
@@ -10,14 +10,14 @@ best fit:
  bins     ... bin 0    +-> bin 1 ...        +-> bin 3 (2048 bytes and more) ...
 ```
 
-A chunk at least twice as large as needed (or with 128 MiB to spare) is split, the rest goes back to a bin. A freed
-chunk is merged at once with free neighbours of its region. When no chunk fits, the region list grows; when it cannot,
-completely free regions are returned to make room for a larger one; when that is not enough, the request waits for
-other threads to free something, and then fails.
+A chunk that is at least twice as large as needed (or with 128 MiB to spare) is split, and the rest returns to a bin. A
+freed chunk is merged immediately with free neighbors of its region. When no chunk fits, a region is added; when that
+fails, completely free regions are returned to the device to make room for a larger one; when that is not enough, the
+request waits for other threads to free memory, and then fails.
 
-An exception of a signal handler can come at any instruction. What is true is in few places, each changed by a single
-instruction: the regions that the device has handed out to the allocator, and the chunks in use, by address. All else
-follows from them, and is made anew where an exception has left it unfinished.
+An exception of a signal handler can occur at any instruction. The authoritative state is in two places, each changed by
+a single instruction: the regions that the device has allocated for the allocator, and the chunks in use, by address.
+All else is derived from them, and rebuilt if an exception left it unfinished.
 
 >>> allocator = BFCAllocator(DeviceMemory(1 << 30), memory_limit=1 << 30)
 >>> first = allocator.allocate(4)
@@ -63,11 +63,11 @@ from gpuplace.runtime.memory.device_memory import DeviceMemory
 from gpuplace.runtime.memory.gpu_options import allow_growth_value, garbage_collection_value
 
 MAX_INTERNAL_FRAGMENTATION = 128 << 20
-"""Most bytes of a chunk that a request may leave unused."""
+"""Maximal number of unused bytes of an allocated chunk."""
 DEFAULT_RETRY_WAIT_MS = 10_000
-"""How long a request waits for other threads to free memory, in milliseconds."""
+"""Time in milliseconds that a request waits for other threads to free memory."""
 
-_LOOKS_S = 0.001
+_POLL_S = 0.001
 
 _logger = logging.getLogger(__name__)
 _MAX_OPTIONAL_WARNINGS = 10
@@ -75,7 +75,7 @@ _optional_warnings = 0
 
 
 def floor_log2(number: int) -> int:
-    """Position of the highest bit set; -1 for 0."""
+    """Return the position of the highest set bit; -1 for 0."""
     return number.bit_length() - 1
 
 
@@ -111,7 +111,7 @@ class _Chunk:
 
 
 def _linked(before: _Chunk | None, chunk: _Chunk, region: _Region) -> _Chunk:
-    """Puts a chunk after another one, or first, and returns it."""
+    """Insert a chunk after another one, or first in its region, and return it."""
     chunk.prev = before
     if before is None:
         region.first = chunk
@@ -131,7 +131,7 @@ class _Region:
 
 
 class _Poll:
-    """Waiting that no exception of a signal handler leaves unfinished: who waits looks again soon."""
+    """Condition variable that polls, so that exceptions of signal handlers cannot leave it inconsistent."""
 
     def __enter__(self) -> None:
         pass
@@ -140,26 +140,29 @@ class _Poll:
         pass
 
     def wait(self, timeout: float) -> None:
-        time.sleep(min(timeout, _LOOKS_S))
+        time.sleep(min(timeout, _POLL_S))
 
     def notify_all(self) -> None:
         pass
 
 
 class BFCAllocator:
-    """One device's allocator; safe to use from several threads.
+    """Allocator of one device; thread-safe.
 
     Args:
-        memory: What regions are taken from.
-        memory_limit: Most bytes of all regions together.
-        allow_growth: Take small regions as needed; otherwise one region of ``memory_limit`` at the first allocation.
-        name: Name in logs and errors, ``GPU_0_bfc``.
-        garbage_collection: Return completely free regions when that helps; None asks TF_ENABLE_GPU_GARBAGE_COLLECTION.
-        retry_wait_ms: How long a request waits for other threads to free memory.
-        release: Release whose texts and first region size to use; None for the process's.
-        environ: Where TF_FORCE_GPU_ALLOW_GROWTH and TF_ENABLE_GPU_GARBAGE_COLLECTION are; None for os.environ.
-        clock: Seconds, for the wait.
-        condition: What waiters wait on and every free notifies, as ``threading.Condition``; for tests.
+        memory: memory from which regions are allocated.
+        memory_limit: maximal total size of all regions in bytes.
+        allow_growth: whether to allocate small regions on demand; otherwise one region of ``memory_limit`` is allocated
+            at the first allocation.
+        name: name in logs and errors, ``GPU_0_bfc``.
+        garbage_collection: whether to return completely free regions when that helps; None: as
+            TF_ENABLE_GPU_GARBAGE_COLLECTION says.
+        retry_wait_ms: time in milliseconds that a request waits for other threads to free memory.
+        release: release whose texts and first region size are used; None: the process's.
+        environ: environment with TF_FORCE_GPU_ALLOW_GROWTH and TF_ENABLE_GPU_GARBAGE_COLLECTION; None: os.environ.
+        clock: returns seconds, for the wait.
+        condition: condition on which requests wait and that each free notifies, like ``threading.Condition``; for
+            tests.
     """
 
     def __init__(
@@ -195,16 +198,16 @@ class BFCAllocator:
         self._lock = threading.Lock()
         self._owner = object()
         self.memory: Any = None
-        """The accounting of tensors, which frees what was dropped before anything is taken or asked; None: none."""
+        """Accounting of tensors, which frees the memory of deleted tensors before each operation; None: none."""
         self._used: dict[int, _Chunk] = {}
         self._is_settled = True
-        """Whether all else agrees with the regions of the device and the chunks in use."""
+        """Whether the derived state agrees with the regions of the device and the chunks in use."""
         self._regions: list[_Region] = []
         self._region_bytes = 0
         self._has_backpedalled = False
         self._chunks: dict[int, _Chunk] = {}
         self._bins: list[list[tuple[int, int]]] = [[] for _ in range(NUM_BINS)]  # (size, address), sorted
-        self._nonempty = 0  # bit b is set where bin b holds a chunk
+        self._nonempty = 0  # bit b is set if bin b is not empty
         self._unused: list[_Chunk] = []
         self._num_handles = 0
         self._next_allocation_id = 1
@@ -213,7 +216,7 @@ class BFCAllocator:
         self._peak_bytes_in_use = 0
         self._largest_alloc_size = 0
 
-    # Taking and freeing
+    # Allocation
 
     def allocate(
         self,
@@ -224,14 +227,14 @@ class BFCAllocator:
         freed_by_count: int = 0,
         entry: Any = None,
     ) -> int | None:
-        """Address of at least ``nbytes`` bytes, or None for 0 bytes or when memory ran out.
+        """Return the address of at least ``nbytes`` bytes; None for 0 bytes or when memory ran out.
 
         Args:
-            nbytes: Bytes wanted.
-            label: Who asks, for pictures and tables of memory.
-            no_retry_on_failure: True for scratch space that the caller can do without: no waiting, a gentler warning.
-            freed_by_count: Number that only appears in that warning.
-            entry: What ``give_back`` frees it by, also if an exception comes before the address is returned; its
+            nbytes: requested size in bytes.
+            label: who requests it, for pictures and tables of memory.
+            no_retry_on_failure: True for optional scratch space: no waiting, and another warning.
+            freed_by_count: number in that warning.
+            entry: key for ``give_back``, valid even if an exception occurs before the address is returned; its
                 attribute ``chunk`` is set.
         """
         address = self._try(nbytes, label, entry)
@@ -243,7 +246,7 @@ class BFCAllocator:
         return self._wait_and_retry(nbytes, label, entry)
 
     def deallocate(self, address: int | None) -> None:
-        """Free what ``allocate`` returned; None is allowed and does nothing.
+        """Free memory returned by ``allocate``; None does nothing.
 
         Raises:
             ValueError: ``address`` is not in use.
@@ -258,7 +261,7 @@ class BFCAllocator:
                 self._freed.notify_all()
 
     def give_back(self, entry: Any) -> None:
-        """Free what was taken for an entry, unless that is done already; only ``memory`` may call it, when asked."""
+        """Free the memory of an entry unless it is free already; only for ``memory``, within ``release_dropped``."""
         chunk: _Chunk | None = entry.chunk
         if chunk is not None and chunk.entry is entry and self._used.get(chunk.address) is chunk:
             self._free(chunk)
@@ -288,16 +291,16 @@ class BFCAllocator:
             return address
 
     def _wait_and_retry(self, nbytes: int, label: str, entry: Any) -> int | None:
-        """Try again at every free until the wait is over; then a last time, and say what the memory is full of."""
+        """Try again at each free until the wait is over; then a last time, and log the state of the memory."""
         deadline = self._clock() + self.retry_wait_ms / 1000
         self._waiting += 1
         try:
-            while (left := deadline - self._clock()) > 0:
+            while (remaining := deadline - self._clock()) > 0:
                 with self._freed:
                     address = self._try(nbytes, label, entry)
                     if address is not None:
                         return address
-                    self._freed.wait(left)
+                    self._freed.wait(remaining)
         finally:
             self._waiting -= 1
         address = self._try(nbytes, label, entry)
@@ -306,7 +309,7 @@ class BFCAllocator:
         return address
 
     def _take(self, rounded: int, nbytes: int, label: str, entry: Any) -> int | None:
-        """Best fit among the free chunks, split where that is worth it."""
+        """Allocate the best fit among the free chunks, split if it is too large."""
         number = bin_number(rounded)
         entries = self._bins[number]
         at = bisect_left(entries, (rounded, 0)) if entries else 0
@@ -343,18 +346,18 @@ class BFCAllocator:
     # Chunks and bins
 
     def _settle(self) -> None:
-        """Frees what was dropped; before that makes everything anew, where a change was interrupted."""
+        """Rebuild the derived state if a change was interrupted, and free the memory of deleted tensors."""
         if not self._is_settled:
-            self._make_anew()
+            self._rebuild()
         if self.memory is not None:
             self.memory.release_dropped()
 
-    def _make_anew(self) -> None:
-        """What follows from the regions and the chunks in use."""
-        known = {(region.address, region.size): region for region in self._regions}
-        places = self._memory.regions_of(self._owner)
-        self._regions = [known.get(place) or _Region(*place) for place in places]
-        self._region_bytes = sum(size for _, size in places)
+    def _rebuild(self) -> None:
+        """Rebuild the derived state from the regions and the chunks in use."""
+        regions = {(region.address, region.size): region for region in self._regions}
+        region_sizes = self._memory.regions_of(self._owner)
+        self._regions = [regions.get(place) or _Region(*place) for place in region_sizes]
+        self._region_bytes = sum(size for _, size in region_sizes)
         self._bins = [[] for _ in range(NUM_BINS)]
         self._nonempty = 0
         self._unused = []
@@ -362,7 +365,7 @@ class BFCAllocator:
         used = sorted(self._used.values(), key=operator.attrgetter("address"))
         self._bytes_in_use = sum(chunk.size for chunk in used)
         for region in self._regions:
-            before: _Chunk | None = None
+            previous: _Chunk | None = None
             at, end = region.address, region.address + region.size
             within = [chunk for chunk in used if at <= chunk.address < end]
             for chunk in [*within, None]:
@@ -370,14 +373,14 @@ class BFCAllocator:
                 if at < start:
                     gap = self._new_chunk(at, start - at, region)
                     self._put_in_bin(gap)
-                    before = _linked(before, gap, region)
+                    previous = _linked(previous, gap, region)
                 if chunk is not None:
                     self._chunks[chunk.address] = chunk
                     chunk.region = region
-                    before = _linked(before, chunk, region)
+                    previous = _linked(previous, chunk, region)
                     at = chunk.address + chunk.size
-            if before is not None:
-                before.next = None
+            if previous is not None:
+                previous.next = None
         self._is_settled = True
 
     def _new_chunk(self, address: int, size: int, region: _Region) -> _Chunk:
@@ -409,7 +412,7 @@ class BFCAllocator:
         self._put_in_bin(rest)
 
     def _coalesce(self, chunk: _Chunk) -> _Chunk:
-        """Merge ``chunk``, which is in no bin, with free neighbours; returns the chunk that remains."""
+        """Merge ``chunk``, which is in no bin, with free neighbors; returns the resulting chunk."""
         after = chunk.next
         if after is not None and after.allocation_id == -1:
             self._take_from_bin(after)
@@ -449,7 +452,7 @@ class BFCAllocator:
     # Regions
 
     def _extend(self, rounded: int) -> bool:
-        """Take one more region with room for ``rounded`` bytes; False where limit or device forbid it."""
+        """Allocate one more region with room for ``rounded`` bytes; False if limit or device forbid it."""
         available = (self.memory_limit - self._region_bytes) & ~255
         if rounded > available:
             return False
@@ -474,7 +477,7 @@ class BFCAllocator:
         return True
 
     def _from_device(self, size: int) -> int | None:
-        """Address of a region that the device gives; None where it has too little, which the driver logs."""
+        """Return the address of a region from the device; None if it has too little memory, which the driver logs."""
         address = self._memory.allocate(size, self._owner)
         if address is None:
             level = logging.INFO if self.release == "2.21" else logging.ERROR
@@ -482,9 +485,10 @@ class BFCAllocator:
         return address
 
     def _backpedal(self, refused: int, rounded: int) -> tuple[int | None, int]:
-        """Address and size of the largest region the device gives, 0.9 times smaller each time; None below ``rounded``.
+        """Return address and size of the largest region that the device allocates, 0.9 times smaller each time.
 
-        Below 2,560 bytes rounding up undoes the 0.9; there TensorFlow goes round for ever, and this gives up.
+        The address is None below ``rounded``. Below 2,560 bytes rounding up cancels the factor of 0.9; TensorFlow loops
+        forever there, and this method gives up.
         """
         while True:
             size = _rounded(int(np.float32(refused) * np.float32(0.9)))
@@ -496,7 +500,7 @@ class BFCAllocator:
             refused = size
 
     def _give_back_free_regions(self, rounded: int) -> bool:
-        """Return completely free regions to the device if ``rounded`` bytes could then be had."""
+        """Return completely free regions to the device if ``rounded`` bytes can then be allocated."""
         if not self.garbage_collection:
             return False
         free = [region for region in self._regions if self._is_free(region)]
@@ -531,7 +535,7 @@ class BFCAllocator:
         return True
 
     def release_all(self) -> None:
-        """Give all regions back to the device, used or not: the end of the allocator's life."""
+        """Return all regions to the device, used or not, at the end of the allocator's life."""
         with self._lock:
             self._is_settled = False
             self._used = {}
@@ -539,94 +543,94 @@ class BFCAllocator:
                 self._memory.free(*place)
             self._settle()
 
-    # Questions
+    # Queries
 
     @contextlib.contextmanager
-    def _asked(self) -> Iterator[None]:
-        """A block in which all is settled, and stays so."""
+    def _settled_state(self) -> Iterator[None]:
+        """Settle the state, and hold the lock within a ``with`` block."""
         with self._lock:
             self._settle()
             yield
 
     @property
     def bytes_in_use(self) -> int:
-        """Bytes of the chunks that are in use."""
+        """Total size of the chunks in use in bytes."""
         if self.memory is None and self._is_settled:
             return self._bytes_in_use
-        with self._asked():
+        with self._settled_state():
             return self._bytes_in_use
 
     @property
     def next_region_size(self) -> int:
-        """Bytes that the next region will have if the limit allows and the request is not larger."""
+        """Size of the next region in bytes if the limit allows and the request is not larger."""
         return self._next_region_size
 
     def requested_size(self, address: int) -> int:
-        """Bytes asked for at ``address``; ValueError if nothing is in use there."""
-        with self._asked():
+        """Return the requested size at ``address`` in bytes; raises ValueError if nothing is in use there."""
+        with self._settled_state():
             return self._chunk_in_use(address).requested_size
 
     def allocated_size(self, address: int) -> int:
-        """Bytes taken at ``address``; ValueError if nothing is in use there."""
-        with self._asked():
+        """Return the allocated size at ``address`` in bytes; raises ValueError if nothing is in use there."""
+        with self._settled_state():
             return self._chunk_in_use(address).size
 
     def allocation_id(self, address: int) -> int:
-        """Number of the allocation at ``address``; ValueError if nothing is in use there."""
-        with self._asked():
+        """Return the number of the allocation at ``address``; raises ValueError if nothing is in use there."""
+        with self._settled_state():
             return self._chunk_in_use(address).allocation_id
 
     def next_allocation_id(self) -> int:
-        """Number of the next allocation."""
-        with self._asked():
+        """Return the number of the next allocation."""
+        with self._settled_state():
             return self._next_allocation_id
 
     def stats(self) -> AllocatorStats:
-        """The counters now."""
-        with self._asked():
+        """Return the current counters."""
+        with self._settled_state():
             return self._stats()
 
     def clear_stats(self) -> None:
-        """Count allocations and the peak from here on."""
-        with self._asked():
+        """Reset the number of allocations, the largest allocation and the peak."""
+        with self._settled_state():
             self._num_allocs = 0
             self._largest_alloc_size = 0
             self._peak_bytes_in_use = self._bytes_in_use
 
     def regions(self) -> tuple[RegionRecord, ...]:
-        """Regions by end address."""
-        with self._asked():
+        """Return the regions in order of their end address."""
+        with self._settled_state():
             return self._region_records()
 
     def chunks(self) -> tuple[ChunkRecord, ...]:
-        """All chunks, used and free, region by region in address order."""
-        with self._asked():
+        """Return all chunks, used and free, by region in address order."""
+        with self._settled_state():
             return self._chunk_records()
 
     def bins(self) -> tuple[BinRecord, ...]:
-        """The size classes with all chunks, used and free, that belong to them."""
+        """Return the totals of all size classes, over used and free chunks."""
         return bin_records(self.chunks())
 
     def largest_free_chunk(self) -> int:
-        """Bytes of the largest free chunk; 0 without one."""
-        with self._asked():
+        """Return the size of the largest free chunk in bytes; 0 if there is none."""
+        with self._settled_state():
             return self._bins[floor_log2(self._nonempty)][-1][0] if self._nonempty else 0
 
     def fragmentation(self) -> float:
-        """Part of the free bytes taken from the device that is not in the largest free chunk; 0 if none are free."""
-        with self._asked():
+        """Return the share of the free bytes in regions that is not in the largest free chunk; 0 if none are free."""
+        with self._settled_state():
             free = self._region_bytes - self._bytes_in_use
         return (free - self.largest_free_chunk()) / free if free else 0.0
 
     def render_occupancy(self) -> str:
-        """100 characters: ``_`` free, ``*`` in use, ``x`` lost to rounding."""
-        with self._asked():
+        """Return 100 characters that show the memory: ``_`` free, ``*`` in use, ``x`` lost to rounding."""
+        with self._settled_state():
             return render_occupancy(self._region_records(), self._chunk_records())
 
     def memory_log(self, nbytes: int) -> str:
-        """The summary TensorFlow logs when ``nbytes`` could not be had."""
+        """Return the summary that TensorFlow logs when ``nbytes`` cannot be allocated."""
         rounded = _rounded(nbytes)
-        with self._asked():
+        with self._settled_state():
             chunks, regions, stats = self._chunk_records(), self._region_records(), self._stats()
             lines = memory_summary(rounded, regions, chunks, stats, self._next_region_size)
         return "\n".join([*lines, render_occupancy(regions, chunks)])
@@ -664,7 +668,7 @@ class BFCAllocator:
                 chunk = chunk.next
         return tuple(records)
 
-    # Complaints
+    # Log messages
 
     def _log_failure(self, nbytes: int) -> None:
         rounded = "" if self.release in ("1.0", "1.4") else f" (rounded to {_rounded(nbytes)})"
@@ -698,6 +702,6 @@ class BFCAllocator:
 
 
 def reset_warning_counts() -> None:
-    """Count warnings about optional memory from 0 again, as a new process does."""
+    """Reset the number of warnings about optional memory, as in a new process."""
     global _optional_warnings
     _optional_warnings = 0

@@ -1,11 +1,11 @@
-"""What ``tf.config`` and ``tf.debugging`` set: the ``ConfigProto`` of sessions that are given none.
+"""Default ``ConfigProto`` of sessions without a config, as set by ``tf.config`` and ``tf.debugging``.
 
-Devices are those that CUDA shows the process on its machine; they are known by TensorFlow's names::
+Its devices are those that are visible to the process, with TensorFlow's names::
 
     /physical_device:GPU:1     ── visible, memory growth ──>  /job:localhost/replica:0/task:0/device:GPU:0
     /physical_device:CPU:0     ── two virtual devices ─────>  ... device:CPU:0 and device:CPU:1
 
-Another machine (``use_machine``) and ``reset_runtime`` begin anew.
+``use_machine`` and ``reset_runtime`` reset it.
 
 Source: tensorflow/python/eager/context.py and framework/config.py, releases 1.15 and 2.21.
 """
@@ -38,7 +38,7 @@ _FLAGS = ("disable_model_pruning", "disable_meta_optimizer")
 
 
 class PhysicalDevice(NamedTuple):
-    """A device of the machine that CUDA shows the process."""
+    """Device of the machine that is visible to the process."""
 
     name: str
     """``/physical_device:GPU:0``."""
@@ -50,7 +50,7 @@ class PhysicalDevice(NamedTuple):
 
 
 class LogicalDevice(NamedTuple):
-    """A device that nodes can be placed on."""
+    """Device on which nodes can be placed."""
 
     name: str
     """Full name: ``/job:localhost/replica:0/task:0/device:GPU:0``."""
@@ -62,41 +62,41 @@ class LogicalDevice(NamedTuple):
 
 
 class VirtualDevice(NamedTuple):
-    """One of several devices that a physical one is divided into."""
+    """One of several devices into which a physical one is divided."""
 
     memory_limit: float | None = None
-    """Its memory in MiB; None for a CPU's."""
+    """Memory limit in MiB; None for a CPU's."""
 
 
 class DefaultConfig:
-    """The settings of a process."""
+    """Default settings of a process."""
 
     def __init__(self) -> None:
         self.scalars: dict[str, Any] = {}
-        """Fields of ``ConfigProto`` itself that were set, by name."""
+        """Values of the ``ConfigProto`` fields that were set, by name."""
         self.jit: bool | None = None
         self.rewrites: dict[str, Any] = {}
-        """Fields of ``RewriterConfig`` that were set, by name."""
+        """Values of the ``RewriterConfig`` fields that were set, by name."""
         self.visible: list[PhysicalDevice] | None = None
-        """What sessions see; None: everything."""
+        """Devices visible to sessions; None: all."""
         self.growth: dict[PhysicalDevice, bool] = {}
         self.virtual: dict[PhysicalDevice, list[VirtualDevice]] = {}
         self.is_fixed = False
-        """Whether the devices have been made, after which they cannot change."""
+        """Whether the devices have been created, after which they cannot change."""
 
     @property
     def sets_devices(self) -> bool:
-        """Whether anything was set about devices."""
+        """Whether any setting of devices was changed."""
         return bool(self.visible is not None or self.growth or self.virtual)
 
     def config(self, devices: Sequence[PhysicalDevice]) -> Any:
-        """The ``ConfigProto``; None where nothing was set.
+        """Return the ``ConfigProto``; None if nothing was set.
 
         Args:
             devices: the physical devices, CPUs and GPUs in CUDA's order.
 
         Raises:
-            ValueError: some GPUs' memory grows, and that of others does not.
+            ValueError: memory growth differs between GPUs.
         """
         if not (self.scalars or self.jit is not None or self.rewrites or self.sets_devices):
             return None
@@ -134,10 +134,10 @@ class DefaultConfig:
         config.gpu_options.allow_growth = grows == {True}
 
     def set_rewrites(self, options: Mapping[str, Any]) -> None:
-        """Sets fields of ``RewriterConfig``: booleans, and ``min_graph_nodes``.
+        """Set fields of ``RewriterConfig``: booleans, and ``min_graph_nodes``.
 
         Args:
-            options: name to value; names that there are not are ignored, as TensorFlow does.
+            options: values by name; unknown names are ignored, as in TensorFlow.
         """
         known = (*_TOGGLES, *_FLAGS, "min_graph_nodes")
         self.rewrites.update({name: value for name, value in options.items() if name in known})

@@ -1,6 +1,6 @@
-"""Memory of a simulated GPU as the driver hands it out: whole regions at virtual addresses.
+"""Memory of a simulated GPU as its driver allocates it: whole regions at virtual addresses.
 
-This is what stands below the allocator where TensorFlow has ``cuMemAlloc``. Nothing is stored in it.
+It takes the place of ``cuMemAlloc`` below the allocator. No data is stored in it.
 
 >>> memory = DeviceMemory(capacity=4 << 20)
 >>> hex(memory.allocate(3 << 20)), memory.allocate(2 << 20)
@@ -21,37 +21,38 @@ _FIRST_ADDRESS = 0x7F00_0000_0000
 
 
 class DeviceMemory:
-    """Virtual address space of one GPU, shared by all devices made on it.
+    """Virtual address space of one GPU, shared by all devices on it.
 
     Args:
-        capacity: Bytes that may be handed out at one time.
-        first_address: Where the address space begins.
+        capacity: maximal number of allocated bytes.
+        first_address: start of the address space.
     """
 
     def __init__(self, capacity: int, first_address: int = _FIRST_ADDRESS) -> None:
         self.capacity = capacity
         self._first = first_address
-        self._regions: tuple[_Handed, ...] = ()
-        """Sorted. Each change puts another tuple in its place, so that an exception at any instruction, of a signal
-        handler, leaves the old one or the new one."""
+        self._regions: tuple[_Region, ...] = ()
+        """Sorted. Each change replaces the tuple, so an exception of a signal handler at any instruction leaves the old
+        or the new one."""
         self._lock = threading.Lock()
 
     @property
     def bytes_in_use(self) -> int:
-        """Bytes that are handed out."""
+        """Number of allocated bytes."""
         return sum(region.end - region.address for region in self._regions)
 
     @property
     def bytes_free(self) -> int:
-        """Bytes that may still be handed out."""
+        """Number of bytes that can still be allocated."""
         return self.capacity - self.bytes_in_use
 
     def allocate(self, nbytes: int, owner: object = None) -> int | None:
-        """Address of a new region at the lowest place that fits (2 MiB aligned), or None when memory is used up.
+        """Return the address of a new region, at the lowest address where it fits (2 MiB aligned); None if memory is
+        used up.
 
         Args:
-            nbytes: Bytes wanted.
-            owner: What ``regions_of`` finds the region by; None for nothing.
+            nbytes: size in bytes.
+            owner: key of the region for ``regions_of``; None: none.
         """
         with self._lock:
             if nbytes <= 0 or nbytes > self.bytes_free:
@@ -61,18 +62,18 @@ class DeviceMemory:
                 if address + nbytes <= region.address:
                     break
                 address = -(-region.end // _ALIGNMENT) * _ALIGNMENT
-            handed = _Handed(address, address + nbytes, owner)
-            self._regions = tuple(sorted((*self._regions, handed), key=operator.attrgetter("address")))
+            region_to_add = _Region(address, address + nbytes, owner)
+            self._regions = tuple(sorted((*self._regions, region_to_add), key=operator.attrgetter("address")))
             return address
 
     def regions_of(self, owner: object) -> list[tuple[int, int]]:
-        """Addresses and sizes in bytes of the regions that an owner has, by address."""
+        """Return the addresses and sizes in bytes of an owner's regions, in address order."""
         return [
             (region.address, region.end - region.address) for region in self._regions if region.owner is owner
         ]
 
     def free(self, address: int, nbytes: int) -> None:
-        """Give a region back.
+        """Free a region.
 
         Raises:
             ValueError: there is no such region.
@@ -88,8 +89,8 @@ class DeviceMemory:
             self._regions = kept
 
 
-class _Handed(NamedTuple):
-    """A region that was handed out."""
+class _Region(NamedTuple):
+    """Allocated region."""
 
     address: int
     end: int

@@ -1,4 +1,4 @@
-"""GPU options that an environment variable can overrule.
+"""GPU options that environment variables override.
 
 >>> allow_growth_value(True, {}), garbage_collection_value({"TF_ENABLE_GPU_GARBAGE_COLLECTION": "false"})
 (True, False)
@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 
 def allow_growth_value(allow_growth: bool, environ: Mapping[str, str]) -> bool:
-    """``allow_growth`` after TF_FORCE_GPU_ALLOW_GROWTH has had its say."""
+    """Return ``allow_growth``, as overridden by TF_FORCE_GPU_ALLOW_GROWTH."""
     variable = "TF_FORCE_GPU_ALLOW_GROWTH"
     forced = environ.get(variable)
     if forced is None:
@@ -40,14 +40,14 @@ def allow_growth_value(allow_growth: bool, environ: Mapping[str, str]) -> bool:
 
 
 def garbage_collection_value(environ: Mapping[str, str]) -> bool:
-    """TF_ENABLE_GPU_GARBAGE_COLLECTION as a truth value; true by default."""
+    """Return TF_ENABLE_GPU_GARBAGE_COLLECTION as a bool; True by default."""
     variable = "TF_ENABLE_GPU_GARBAGE_COLLECTION"
-    wanted = environ.get(variable, "true")
-    if wanted not in ("true", "false"):
+    text = environ.get(variable, "true")
+    if text not in ("true", "false"):
         _logger.error(
             'The %s environment variable is set but could not be parsed: "%s". Valid values are "true" or "false". '
             'Using the default value "true".',
             variable,
-            wanted,
+            text,
         )
-    return wanted != "false"
+    return text != "false"

@@ -1,13 +1,12 @@
-"""What all sessions of a process share: the machine, the GPUs CUDA shows, and each GPU's allocator.
+"""State shared by all sessions of a process: the machine, its visible GPUs, and each GPU's allocator.
 
-TensorFlow keeps three things for the life of a process, and so do we, until ``reset_runtime``:
+As in TensorFlow, three things are fixed for the life of a process, or until ``reset_runtime``:
 
-- CUDA_VISIBLE_DEVICES is read once, when devices are first made. Setting it in code works before that; afterwards it
-  has no effect, and a warning says so.
-- GPU:0 stays on the GPU that the first session put it on. Another ``visible_device_list`` is an ``AlreadyExistsError``
-  (releases 1.0 and 1.4 went on silently; here they warn).
-- A GPU device has one allocator, made with the first session's options. Later sessions get the same one whatever they
-  ask for; TensorFlow is silent about it, here a warning names both settings.
+- CUDA_VISIBLE_DEVICES is read once, when devices are first created. Later changes have no effect and cause a warning.
+- GPU:0 stays on the GPU of the first session. Another ``visible_device_list`` is an ``AlreadyExistsError`` (releases
+  1.0 and 1.4 accepted it silently; here they warn).
+- A GPU device has one allocator, created with the first session's options. Later sessions get the same one whatever
+  their options; TensorFlow ignores the difference silently, here a warning names both settings.
 
 >>> machine = use_machine("2x Tesla K80")
 >>> devices = session_devices()
@@ -47,25 +46,26 @@ from gpuplace.runtime.memory.device_memory import DeviceMemory
 _logger = logging.getLogger(__name__)
 
 SIMULATED_RETRY_WAIT_MS = 100.0
-"""How long an allocation on a simulated GPU waits for other threads, in milliseconds; TensorFlow waits 10,000."""
+"""Time in milliseconds that an allocation on a simulated GPU waits for other threads; TensorFlow waits 10,000."""
 
 _MEMORY_OPTIONS = ("per_process_gpu_memory_fraction", "allow_growth", "allocator_type")
 
 
 class GPUOptionsWarning(UserWarning):
-    """A setting of GPUs has no effect because this process made its GPU devices earlier with another one."""
+    """A GPU setting has no effect, because this process created its GPU devices earlier with another one."""
 
 
 class SessionDevices(DeviceSet):
-    """The devices of one session, with what stands behind them.
+    """Devices of one session, with their allocators and settings.
 
     Args:
-        devices: The devices.
-        type_priority: As for ``DeviceSet``.
-        origin: The machine they are of, and what the session asked for.
-        allocators: Full name to allocator, for the simulated GPUs.
-        mapping: The chain from the machine's GPUs to these devices.
-        memory_settings: Full name to the settings that made a GPU device's memory: the first session's that had it.
+        devices: the devices.
+        type_priority: as in ``DeviceSet``.
+        origin: machine of the devices, and the session's settings.
+        allocators: allocators of the simulated GPUs, by full device name.
+        mapping: mapping from the machine's GPUs to these devices.
+        memory_settings: settings with which a GPU device's memory was created, those of its first session, by full
+            name.
     """
 
     def __init__(
@@ -87,24 +87,24 @@ class SessionDevices(DeviceSet):
 
 @dataclass(slots=True)
 class _Gpus:
-    """What a process has of GPUs. A new session changes a copy, which takes the place of the one before at the end."""
+    """GPU state of a process. A new session changes a copy, which replaces the original at the end."""
 
     visible_ids: dict[int, int] = field(default_factory=dict)
-    """TensorFlow's GPU number to visible id."""
+    """Visible id by TensorFlow's GPU number."""
     memories: dict[int, DeviceMemory] = field(default_factory=dict)
-    """GPU of the machine to its memory."""
+    """Memory by GPU of the machine."""
     allocators: dict[tuple[int, int], BFCAllocator] = field(default_factory=dict)
-    """TensorFlow's number and visible id to allocator."""
-    made: dict[tuple[int, int], tuple[GPUSettings, int]] = field(default_factory=dict)
-    """The same to the settings and the memory limit in bytes that the device was made with."""
+    """Allocator by TensorFlow's number and visible id."""
+    created: dict[tuple[int, int], tuple[GPUSettings, int]] = field(default_factory=dict)
+    """Settings and memory limit in bytes with which the device was created, by TensorFlow's number and visible id."""
 
     def copy(self) -> _Gpus:
-        """Another one with the same content."""
-        return _Gpus(dict(self.visible_ids), dict(self.memories), dict(self.allocators), dict(self.made))
+        """Return a copy."""
+        return _Gpus(dict(self.visible_ids), dict(self.memories), dict(self.allocators), dict(self.created))
 
 
 class ProcessState:
-    """The shared state; one object per process, more only in tests."""
+    """Shared state; one object per process, more only in tests."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
@@ -116,13 +116,13 @@ class ProcessState:
 
     def _forget_gpus(self) -> None:
         self._visibility: tuple[Visibility, str | None] | None = None
-        """What CUDA shows, and the order of devices then."""
+        """Visible devices, and the device order at that time."""
         self._gpus = _Gpus()
         self.defaults = DefaultConfig()
-        """What ``tf.config`` set for sessions without a config."""
+        """Settings of ``tf.config`` for sessions without a config."""
 
     def physical_devices(self) -> list[PhysicalDevice]:
-        """The machine's CPU and the GPUs that CUDA shows, by TensorFlow's names."""
+        """Return the machine's CPU and its visible GPUs, with TensorFlow's names."""
         gpus = range(len(self.visibility().visible))
         return [
             PhysicalDevice("/physical_device:CPU:0", "CPU"),
@@ -130,26 +130,26 @@ class ProcessState:
         ]
 
     def default_config(self) -> Any:
-        """The ``ConfigProto`` of sessions that are given none; None where nothing was set.
+        """Return the ``ConfigProto`` of sessions without a config; None if nothing was set.
 
         Raises:
-            ValueError: some GPUs' memory grows, and that of others does not.
+            ValueError: memory growth differs between GPUs.
         """
         with self._lock:
             return self.defaults.config(self.physical_devices() if self.defaults.sets_devices else ())
 
     def use_machine(self, machine: Machine | str | None) -> Machine | None:
-        """Chooses the machine of the sessions made from now on; forgets the GPU state of the one before.
+        """Set the machine of new sessions, and reset the GPU state.
 
         Args:
-            machine: a ``Machine`` or its text; None goes back to the default machine.
+            machine: a ``Machine`` or its text; None: the default machine.
 
         Returns:
             The machine, or None.
 
         Raises:
-            InvalidArgumentError: the text is not understood.
-            TypeError: neither a machine nor text.
+            InvalidArgumentError: the text is invalid.
+            TypeError: it is neither a machine nor text.
         """
         chosen = None if machine is None else as_machine(machine)
         with self._lock:
@@ -158,7 +158,7 @@ class ProcessState:
         return chosen
 
     def current_machine(self) -> Machine:
-        """The chosen machine, else GPUPLACE_MACHINE's, else the real one."""
+        """Return the machine that was set, otherwise that of GPUPLACE_MACHINE, otherwise the real one."""
         with self._lock:
             if self._chosen is not None:
                 return self._chosen
@@ -167,7 +167,7 @@ class ProcessState:
             return self._default
 
     def reset(self) -> None:
-        """Forget GPU devices and allocators, as restarting the process does; environment variables are read again."""
+        """Forget GPU devices and allocators, as in a new process; environment variables are read again."""
         with self._lock:
             self._forget_gpus()
             self._default = None
@@ -177,7 +177,7 @@ class ProcessState:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[None]:
-        """A ``with`` block in which nothing was chosen or made yet; the previous state comes back after it."""
+        """Provide a fresh state within a ``with`` block, after which the previous state is restored."""
         with self._lock:
             before = dict(self.__dict__)
             self._chosen = self._default = None
@@ -189,23 +189,23 @@ class ProcessState:
                 self.__dict__.update(before)
 
     def visibility(self) -> Visibility:
-        """What CUDA shows this process: decided now if no device was made yet, else long ago."""
+        """Return the visible devices: determined now if no device was created yet, otherwise at that time."""
         with self._lock:
             if self._visibility is None:
-                found = self.current_machine().visibility(self._environ), self._environ.get(DEVICE_ORDER)
-                self._visibility = found
+                visibility = self.current_machine().visibility(self._environ), self._environ.get(DEVICE_ORDER)
+                self._visibility = visibility
             else:
                 self._warn_of_late_environment(*self._visibility)
             return self._visibility[0]
 
     def session_devices(self, config: Any = None) -> SessionDevices:
-        """Make the devices of a new session.
+        """Create the devices of a new session.
 
         Args:
-            config: ``ConfigProto`` or anything with its attributes; None for the defaults.
+            config: ``ConfigProto`` or an object with its attributes; None: the defaults.
 
         Raises:
-            InvalidArgumentError: wrong options; TensorFlow's sentences. Or the machine is a cluster's.
+            InvalidArgumentError: an option is invalid, with TensorFlow's message; or the machine is a cluster.
             AlreadyExistsError: a GPU device would move to another GPU than in an earlier session.
             InternalError: unknown ``allocator_type``.
         """
@@ -214,9 +214,9 @@ class ProcessState:
             machine = self.current_machine()
             if machine.tasks:
                 raise InvalidArgumentError.of(
-                    f"The machine '{machine}' is a cluster's, and a session in one process has one task.",
-                    hint="place and predict on it; sessions run on a cluster with a target: tf.train.Server, "
-                    "gpuplace.cluster(client)",
+                    f"The machine '{machine}' is a cluster, but a session in one process has only one task.",
+                    hint="use it for placement and prediction; to run on a cluster, give the session a target: "
+                    "tf.train.Server, gpuplace.cluster(client)",
                 )
             visibility = self.visibility()
             virtual = machine.virtual_gpus(settings, self._environ, visibility)
@@ -235,10 +235,10 @@ class ProcessState:
                 if number.gpu.is_simulated
             }
             for number in virtual:
-                state.made.setdefault((number.tf_id, number.visible_id), (settings, number.memory_limit))
+                state.created.setdefault((number.tf_id, number.visible_id), (settings, number.memory_limit))
             devices = [_with_first_limit(state, device) for device in device_set]
-            made = {
-                device.name: state.made[number.tf_id, number.visible_id][0]
+            created = {
+                device.name: state.created[number.tf_id, number.visible_id][0]
                 for number, device in zip(virtual, gpus, strict=True)
             }
             result = SessionDevices(
@@ -247,13 +247,13 @@ class ProcessState:
                 device_set.origin,
                 allocators,
                 machine.mapping(settings, self._environ, visibility),
-                made,
+                created,
             )
             self._gpus = state
             return result
 
     def _log_ignored(self, visibility: Visibility, settings: GPUSettings) -> None:
-        """What TensorFlow says of GPUs that it does not use."""
+        """Log TensorFlow's messages about GPUs that it does not use."""
         _, fault = min_multiprocessors(visibility.visible, self._environ)
         if fault and visibility.visible:
             _logger.error("%s", fault)
@@ -280,7 +280,7 @@ class ProcessState:
         return allocator
 
     def allocators(self) -> dict[str, BFCAllocator]:
-        """Full device name to the allocator of each simulated GPU that sessions of this process have made."""
+        """Return the allocators of the simulated GPUs of this process, by full device name."""
         with self._lock:
             return {
                 f"{PREFIX}/device:GPU:{number}": allocator
@@ -303,12 +303,12 @@ class ProcessState:
 
 
 def _pin(state: _Gpus, device: VirtualGPU) -> None:
-    """Put a device on its GPU for the life of the process."""
+    """Bind a device to its GPU for the life of the process."""
     before = state.visible_ids.setdefault(device.tf_id, device.visible_id)
     if before == device.visible_id:
         return
     release = releases.get_release()
-    first, _ = state.made.get((device.tf_id, before), (GPUSettings(), 0))
+    first, _ = state.created.get((device.tf_id, before), (GPUSettings(), 0))
     listed = repr(first.visible_device_list)
     if release in ("1.0", "1.4"):
         warn(
@@ -331,8 +331,8 @@ def _pin(state: _Gpus, device: VirtualGPU) -> None:
 
 
 def _check_allocator_type(state: _Gpus, device: VirtualGPU, settings: GPUSettings) -> None:
-    """Refuse allocators that do not exist, for a device that has none yet."""
-    if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in state.made:
+    """Reject unknown allocator types for a device without an allocator."""
+    if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in state.created:
         return
     _logger.error("Invalid allocator type: %s", settings.allocator_type)
     raise InternalError.of(
@@ -343,35 +343,35 @@ def _check_allocator_type(state: _Gpus, device: VirtualGPU, settings: GPUSetting
 
 
 def _with_first_limit(state: _Gpus, device: DeviceAttributes) -> DeviceAttributes:
-    """The device with the limit of the allocator it really has."""
+    """Return the device with the memory limit of its actual allocator."""
     if device.physical_id is None or device.visible_id is None:
         return device
-    _, limit = state.made[device.id, device.visible_id]
+    _, limit = state.created[device.id, device.visible_id]
     return device.with_memory_limit(limit)
 
 
 def _warn_of_other_options(state: _Gpus, virtual: Sequence[VirtualGPU], settings: GPUSettings) -> None:
     differences: dict[str, tuple[Any, Any]] = {}
     for device in virtual:
-        if (device.tf_id, device.visible_id) not in state.made:
+        if (device.tf_id, device.visible_id) not in state.created:
             continue
-        first, limit = state.made[device.tf_id, device.visible_id]
+        first, limit = state.created[device.tf_id, device.visible_id]
         differences |= first.describe_differences(settings, _MEMORY_OPTIONS)
         if limit != device.memory_limit and "per_process_gpu_memory_fraction" not in differences:
             differences[f"memory limit of GPU:{device.tf_id} in bytes"] = limit, device.memory_limit
     if differences:
-        told = "; ".join(
+        listed = "; ".join(
             f"{name}: {then!r} stays, {now!r} is ignored" for name, (then, now) in differences.items()
         )
         warn(
-            f"GPU options are process-wide and the first session's win. {told}. Use one GPUOptions for all "
+            f"GPU options are process-wide and the first session's win. {listed}. Use one GPUOptions for all "
             "sessions, or call tf.reset_runtime() before this one.",
             GPUOptionsWarning,
         )
 
 
 def _creation_note(device: DeviceAttributes, release: str) -> str:
-    """TensorFlow's line about a device that is made."""
+    """Return TensorFlow's log line about a new device."""
     description = described(device.physical_device_desc, release)
     megabytes = device.memory_limit >> 20
     if release == "1.0":
@@ -396,46 +396,46 @@ def use_machine(machine: None) -> None: ...
 @overload
 def use_machine(machine: Machine | str) -> Machine: ...
 def use_machine(machine: Machine | str | None) -> Machine | None:
-    """Chooses the machine for the sessions made from now on.
+    """Set the machine of new sessions.
 
     Args:
-        machine: a ``Machine``, or its text, such as ``"4x Tesla K20m"``; None goes back to the default:
-            GPUPLACE_MACHINE's, else the real one.
+        machine: a ``Machine``, or its text, such as ``"4x Tesla K20m"``; None: the default, which is
+            GPUPLACE_MACHINE's, otherwise the real machine.
 
     Returns:
         The machine, or None.
 
     Raises:
-        InvalidArgumentError: the text is not understood.
+        InvalidArgumentError: the text is invalid.
         TypeError: it is neither a machine nor text.
     """
     return process_state.use_machine(machine)
 
 
 def current_machine() -> Machine:
-    """The machine of ``use_machine``, else of GPUPLACE_MACHINE, else the real one."""
+    """Return the machine of ``use_machine``, otherwise that of GPUPLACE_MACHINE, otherwise the real one."""
     return process_state.current_machine()
 
 
 def reset_runtime() -> None:
-    """Forgets GPU devices and their options, and the limit of threads: what TensorFlow needs a new process for.
+    """Forget GPU devices, their options, and the number of threads, for which TensorFlow needs a new process.
 
-    Environment variables are read anew. Open sessions keep their devices, and the choice of ``use_machine`` stays.
+    Environment variables are read again. Open sessions keep their devices, and ``use_machine`` remains in effect.
     """
     process_state.reset()
 
 
 def session_devices(config: Any = None) -> SessionDevices:
-    """The devices of a new session; see ``ProcessState.session_devices``.
+    """Create the devices of a new session; see ``ProcessState.session_devices``.
 
     Args:
-        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+        config: a ``ConfigProto``, or an object with its attributes; None: its defaults.
 
     Returns:
         The devices, with their allocators.
 
     Raises:
-        InvalidArgumentError: wrong options; TensorFlow's sentences.
+        InvalidArgumentError: an option is invalid; TensorFlow's message.
         AlreadyExistsError: a GPU device would move to another GPU than in an earlier session.
         InternalError: unknown ``allocator_type``.
     """
@@ -443,26 +443,26 @@ def session_devices(config: Any = None) -> SessionDevices:
 
 
 def device_mapping(config: Any = None) -> tuple[MappingRow, ...]:
-    """The chain from the machine's GPUs to devices as this process's sessions get it, hidden GPUs included.
+    """Return the mapping from the machine's GPUs to devices of this process's sessions, including hidden GPUs.
 
     Args:
-        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+        config: a ``ConfigProto``, or an object with its attributes; None: its defaults.
 
     Returns:
         A row for each step of each GPU.
 
     Raises:
-        InvalidArgumentError: wrong options; TensorFlow's sentences.
+        InvalidArgumentError: an option is invalid; TensorFlow's message.
     """
     state = process_state
     return state.current_machine().mapping(config, state._environ, state.visibility())
 
 
 def session_allocators(machine: Machine, session: Any = None) -> dict[str, BFCAllocator]:
-    """The allocators of simulated GPUs that a session, or this process on that machine, has made.
+    """Return the allocators of simulated GPUs created by a session, or by this process on a machine.
 
     Args:
-        machine: the machine; for another one than the process's there are none.
+        machine: the machine; the result is empty if it is not the process's.
         session: the session; None: all sessions of the process.
 
     Returns:

@@ -1,20 +1,19 @@
-"""Accounts the tensors of a simulated GPU in its allocator, for exactly as long as they live.
+"""Accounting of the tensors of a simulated GPU in its allocator, for exactly their lifetime.
 
-A tensor on a simulated GPU is a NumPy array. When the step first sees an array, its owner (the array whose memory a
-view shows) is given bytes by the allocator. When Python drops the owner, they go back before anything else is taken. So
-views share one allocation, what a variable keeps stays in use, and a step that fails leaves nothing behind: no
-bookkeeping of ours can go wrong.
+A tensor on a simulated GPU is a NumPy array. When a step first uses an array, memory is allocated for its owner (the
+array whose memory a view shows). When Python deletes the owner, that memory is freed before the next allocation. So
+views share one allocation, the value of a variable stays allocated, and a failed step leaks nothing.
 
     t = kernel(...)          the owner of t is new: allocate
     s = t.reshape(...)       shares t's memory: nothing
     del t                    s still shows the memory: nothing
-    del s                    the owner dies: deallocate
+    del s                    the owner is deleted: deallocate
 
-Two things NumPy does otherwise than TensorFlow, and neither shows: where a result that shares its input's memory had
-to be copied, for the strides of the input, both have the bytes of the one; and the array that takes the place of a
-variable's value takes over its bytes, as if it had been written over.
+Two differences between NumPy and TensorFlow are hidden: a result that shares its input's memory in TensorFlow, but had
+to be copied because of the input's strides, shares the input's allocation; and a variable's new array takes over the
+allocation of the previous one, as if that had been overwritten.
 
-Source: the behaviour is that of reference-counted ``TensorBuffer`` in tensorflow/core/framework/tensor.h, release 1.15.
+Source: the behavior is that of reference-counted ``TensorBuffer`` in tensorflow/core/framework/tensor.h, release 1.15.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
 
 
 class Owner(weakref.ref[Any]):
-    """The bytes of an array, or of a reservation, that is alive."""
+    """Entry of a live array, or of a reservation, and its allocation."""
 
     __slots__ = ("chunk", "holders", "key", "shared")
 
     chunk: Any
-    """What the allocator has taken for them; None where there are none, or another entry has taken them."""
+    """Allocation of this entry; None if it has none, or shares that of another entry."""
     holders: dict[int, Owner] | None
-    """All that need the bytes, by ``id``, where they are several."""
+    """All entries that share the allocation, by ``id``; None if there is only one."""
     key: int
     shared: Owner | None
-    """The entry that has taken the bytes, where that is another one."""
+    """Entry whose allocation is shared; None if it is this one."""
 
 
 class Reservation:
-    """Bytes taken before a tensor is computed; given up when dropped unused.
+    """Memory allocated before a tensor is computed; freed if it is deleted unused.
 
     Args:
-        nbytes: how large the tensor will be.
-        unless: nobody gets them as long as this array is there.
+        nbytes: size of the tensor in bytes.
+        unless: array during whose lifetime the reservation cannot be used.
     """
 
     __slots__ = ("__weakref__", "entry", "nbytes", "unless")
@@ -64,36 +63,36 @@ class Reservation:
         self.unless = unless
 
     def fits(self, nbytes: int) -> bool:
-        """Whether an array of so many bytes gets them."""
+        """Whether an array of this size can use the reservation."""
         return self.nbytes == nbytes and (self.unless is None or self.unless() is None)
 
 
 class TensorMemory(ABC):
-    """The tensors of one GPU, each with the bytes that it has; who hands them out, says a subclass.
+    """Accounting of the tensors of one GPU; subclasses allocate the memory.
 
-    An exception of a signal handler can come at any instruction. An array has its entry before bytes are taken for it,
-    so that the bytes go back with the array, wherever the exception came. When an array dies, a function of C notes
-    that: in a function of Python's, which may be called anywhere, Python would drop the exception.
+    An exception of a signal handler can occur at any instruction. An array has its entry before memory is allocated for
+    it, so the memory is freed with the array, wherever the exception occurred. The deletion of an array is recorded by
+    a C function: from a Python function, which may be called anywhere, Python would discard the exception.
 
     Args:
-        name: of who does.
+        name: name of the allocator.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._live: dict[int, Owner] = {}
-        """By ``id`` of what they are of; those of dead arrays are there until `_release_dropped`."""
+        """Entries by ``id`` of their array or reservation; those of deleted arrays remain until `_release_dropped`."""
         self._dropped: deque[Owner] = deque()
         self._note_dropped = self._dropped.append
 
     def note(self, label: str, device: str, value: Any, reservation: Reservation | None = None) -> Any:
-        """Counts an array, if its memory is new, and returns it as an array.
+        """Account for an array if its memory is new, and return it as an array.
 
         Args:
             label: name of the node, for pictures of memory.
-            device: full name of the device, for the error.
-            value: what a kernel returned.
-            reservation: bytes taken for it in advance.
+            device: full device name, for the error message.
+            value: result of a kernel.
+            reservation: memory reserved for it.
 
         Raises:
             ResourceExhaustedError: memory ran out.
@@ -103,7 +102,8 @@ class TensorMemory(ABC):
         owner = _owner_of(value)
         if self._entry_of(owner) is not None:
             return value
-        if value.nbytes > owner.nbytes:  # repeats a smaller array: a real GPU has no such thing
+        # A broadcast view of a smaller array, which a real GPU stores in full.
+        if value.nbytes > owner.nbytes:
             owner = value = value.copy()
         if reservation is not None and reservation.fits(owner.nbytes):
             self._own(owner, reservation.entry)
@@ -118,60 +118,64 @@ class TensorMemory(ABC):
         return value
 
     def note_shared(self, label: str, device: str, source: Any, value: Any) -> Any:
-        """Counts an array that has its memory in common with another one, and returns it.
+        """Account for an array that shares the memory of another one, and return it.
 
         Args:
-            label, device: as of `note`.
+            label, device: as in `note`.
             source: the other array.
-            value: what a kernel returned; where NumPy had to copy, it is no view of it.
+            value: result of a kernel; not a view of the other array if NumPy had to copy.
 
         Raises:
             ResourceExhaustedError: memory ran out.
         """
         if type(value) is np.ndarray and type(source) is np.ndarray and value.nbytes == source.nbytes:
-            owner, known = _owner_of(value), self._entry_of(_owner_of(source))
-            if known is not None and _has_bytes(known) and self._entry_of(owner) is None:
-                self._own(owner, known)
+            owner, source_entry = _owner_of(value), self._entry_of(_owner_of(source))
+            if source_entry is not None and _has_bytes(source_entry) and self._entry_of(owner) is None:
+                self._own(owner, source_entry)
                 return value
         return self.note(label, device, value)
 
     def hold(self, reference: Any) -> Reservation | None:
-        """The bytes of a variable's value, for the one that an update puts in its place; None if there are none.
+        """Return the memory of a variable's value as a reservation for its new value; None if it has none.
 
-        As in TensorFlow the value of a reference variable is written over, whoever has read it; that of a resource
-        variable only where nobody else has it.
+        As in TensorFlow, the value of a reference variable is overwritten even if it has been read; that of a resource
+        variable only if there are no other references.
 
         Args:
-            reference: the variable, or the handle of one.
+            reference: the variable, or its handle.
         """
         handle = getattr(reference, "resource", None)
         variable = reference if handle is None else handle
         if not getattr(variable, "is_initialized", False) or type(variable.value) is not np.ndarray:
             return None
         owner = _owner_of(variable.value)
-        known = self._entry_of(owner)
-        if known is None or not _has_bytes(known):
+        entry = self._entry_of(owner)
+        if entry is None or not _has_bytes(entry):
             return None
-        held = Reservation(owner.nbytes, known if variable.is_resource else None)
-        held.entry = self._own(held, known)
-        return held
+        reservation = Reservation(owner.nbytes, entry if variable.is_resource else None)
+        reservation.entry = self._own(reservation, entry)
+        return reservation
 
     def reserve(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> Reservation:
-        """Takes the bytes of a tensor that is about to be computed; ResourceExhaustedError if there are too few."""
+        """Allocate the memory of a tensor that is about to be computed.
+
+        Raises:
+            ResourceExhaustedError: memory ran out.
+        """
         reservation = Reservation(nbytes)
         reservation.entry = self._own(reservation)
         self._allocate(reservation.entry, nbytes, label, shape, dtype, device)
         return reservation
 
     def _entry_of(self, owner: Any) -> Owner | None:
-        """The entry of an array; None where it is not counted."""
+        """Return the entry of an array; None if it has none."""
         entry = self._live.get(id(owner))
         return entry if entry is not None and entry() is owner else None
 
     def _own(self, owner: Any, shared: Owner | None = None) -> Owner:
-        """The entry of a new array or reservation, which may share the bytes of another one."""
+        """Return a new entry for an array or reservation, which may share the allocation of another one."""
         entry = Owner(owner, self._note_dropped)
         entry.key = id(owner)
         entry.chunk = entry.holders = entry.shared = None
@@ -188,14 +192,14 @@ class TensorMemory(ABC):
     def _allocate(
         self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> None:
-        """Takes so many bytes for an entry, none for 0; ResourceExhaustedError if there are too few."""
+        """Allocate memory for an entry, none for 0 bytes; raises ResourceExhaustedError if there is too little."""
 
     @abstractmethod
     def _give_back(self, entry: Owner) -> None:
-        """Gives the bytes back that an entry has taken; it may be told so twice."""
+        """Free the memory of an entry; may be called twice for an entry."""
 
     def _release_dropped(self) -> None:
-        """Gives back what was dropped; one thread at a time. What is interrupted is done again."""
+        """Free the memory of deleted arrays, in one thread at a time; an interrupted call is repeated by the next."""
         dropped = self._dropped
         while dropped:
             entry = dropped[0]
@@ -210,7 +214,7 @@ class TensorMemory(ABC):
 
 
 _TAKEN = -1
-"""Size of a reservation that an array has got."""
+"""Size of a used reservation."""
 
 
 def _has_bytes(entry: Owner) -> bool:
@@ -218,7 +222,7 @@ def _has_bytes(entry: Owner) -> bool:
 
 
 class SimulatedMemory(TensorMemory):
-    """The tensors of one simulated GPU, of all sessions.
+    """Accounting of the tensors of one simulated GPU, of all sessions.
 
     Args:
         allocator: the GPU's allocator.
@@ -240,11 +244,8 @@ class SimulatedMemory(TensorMemory):
                 hint="smaller batches, or move a part of the graph to another device",
             )
             held = [chunk for chunk in self.allocator.chunks() if chunk.in_use]
-            vars(error)["usage"] = (
-                device,
-                self.allocator.name,
-                held,
-            )  # for ``report_tensor_allocations_upon_oom``
+            # For ``report_tensor_allocations_upon_oom``.
+            vars(error)["usage"] = device, self.allocator.name, held
             raise error
 
     def _facts(self, nbytes: int) -> dict[str, str]:
@@ -258,13 +259,13 @@ class SimulatedMemory(TensorMemory):
         self.allocator.give_back(entry)
 
     def release_dropped(self) -> None:
-        """Gives back what was dropped; the allocator calls it before anything else, while nobody else uses it."""
+        """Free the memory of deleted arrays; called by the allocator, under its lock, before each operation."""
         if self._dropped:
             self._release_dropped()
 
 
 def _owner_of(value: Any) -> Any:
-    """The array whose memory an array shows."""
+    """Return the array that owns the memory of an array."""
     while type(value.base) is np.ndarray:
         value = value.base
     return value
@@ -274,7 +275,7 @@ _lock = threading.Lock()
 
 
 def memory_of(allocator: BFCAllocator) -> SimulatedMemory:
-    """The accounting of a GPU, one object for all sessions."""
+    """Return the accounting of a GPU, one object for all sessions."""
     with _lock:
         memory: SimulatedMemory = allocator.memory or SimulatedMemory(allocator)
     return memory

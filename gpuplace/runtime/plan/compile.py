@@ -1,17 +1,17 @@
-"""From a signature to a plan: schedule, constants, and one line or several lanes.
+"""From a signature to a plan: schedule, constants, and one lane or several.
 
-A plan runs in lanes where at least two devices have work that takes much longer than it takes to wake a thread,
-which is judged by shapes when the plan is made. Where shapes are unknown it starts as a single line that looks
-at the clock; when a run was slow enough the next one measures every step, and from then on the measured times
-decide. Everything else is one straight line in the calling thread, with nothing added. So is a plan
-with real GPUs.
+A plan runs in lanes if at least two devices have work that takes much longer than waking a thread, judged by shapes
+when the plan is compiled. If shapes are unknown, the plan starts in a single lane that measures its time. After a run
+that was slow enough, the next one measures every step, and from then on the measured times count. All other plans,
+including those with real GPUs, are one straight line in the calling thread, without overhead.
 
-``ConfigProto.inter_op_parallelism_threads`` is the most lanes beside the caller's (1: the single line, always;
-0: as many as there are devices), or the number of the step's own pool of threads (``run_options``);
-``intra_op_parallelism_threads`` the most threads of one kernel, for the process, as the first session says.
+``ConfigProto.inter_op_parallelism_threads`` is the maximal number of lanes in addition to the caller's (1: always a
+single lane; 0: as many as there are devices), or the size of the step's own thread pool (``run_options``);
+``intra_op_parallelism_threads`` is the maximal number of threads of one kernel, for the process, set by the first
+session.
 
-What a plan folds a traced plan does not: who asks where time goes is shown every node, on its device, and every copy.
-TensorFlow's traces show what is left after folding.
+A traced plan does not fold constants: a trace shows every node, on its device, and every copy. TensorFlow's traces show
+what is left after folding.
 
 Source: tensorflow/core/common_runtime/direct_session.cc and process_util.cc, release 1.15 (the options).
 """
@@ -58,37 +58,37 @@ Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
 
 WORTH_MEASURING_NS = 1_000_000
-"""A run of unknown shapes that takes longer than this, in nanoseconds, may be worth lanes."""
+"""Duration of a run with unknown shapes, in nanoseconds, above which lanes may be worthwhile."""
 
 
 class PlanOptions(NamedTuple):
-    """What the plan of a signature does besides computing."""
+    """What the plan of a signature does in addition to computing."""
 
     is_traced: bool = False
-    """It records every call."""
+    """Whether it records every call."""
     is_timed: bool = False
-    """It may end early."""
+    """Whether it may end early."""
     most_lanes: int | None = None
-    """The most lanes beside the caller's; None: as the session says."""
+    """Maximal number of lanes in addition to the caller's; None for that of the session."""
 
 
 PLAIN = PlanOptions()
-"""The plan that only computes."""
+"""Options of a plan that only computes."""
 
 
 @dataclass(eq=False, repr=False)
-class PlanMaker:
-    """Makes the plans of one session; the caller holds the session's lock.
+class PlanCompiler:
+    """Compiles the plans of one session; the caller holds the session's lock.
 
     Args:
         devices: the session's devices.
-        kernels: says which arguments are in host memory.
+        kernels: registry that states which arguments are in host memory.
         config: the session's ``ConfigProto``.
-        release: whose error texts to use.
-        resources: the session's, for kernels.
-        lock: the session's.
-        other_plans: the session's plans with other options; they are dropped when their plain one is made again.
-        most_lanes: the most lanes beside the caller's.
+        release: release whose error texts are used.
+        resources: the session's resources for kernels.
+        lock: the session's lock.
+        other_plans: the session's plans with other options; they are dropped when their plain plan is recompiled.
+        most_lanes: maximal number of lanes in addition to the caller's.
     """
 
     _devices: SessionDevices
@@ -116,16 +116,16 @@ class PlanMaker:
         self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
 
     def limit_threads(self, in_an_op: int) -> None:
-        """Decides for the process how many threads a kernel has, unless an earlier session has.
+        """Set the number of threads per kernel for the process, unless an earlier session has.
 
         Args:
-            in_an_op: the wanted number; 0 leaves it to the environment and the machine.
+            in_an_op: number of threads; 0 for the environment's or machine's default.
         """
         threads.configure(in_an_op)
         blas_threads.limit(in_an_op)
 
     def close(self) -> None:
-        """Gives up all constants, and cancels what runs; threads of its own end."""
+        """Drop all constants, and cancel running plans; threads owned by the session end."""
         self._is_closed = True
         for reference in self._codes:
             code = reference()
@@ -144,18 +144,18 @@ class PlanMaker:
         options: PlanOptions = PLAIN,
         done: frozenset[Operation] = frozenset(),
     ) -> Plan:
-        """The plan of a signature.
+        """Compile the plan of a signature.
 
         Args:
-            signature: what to fetch, run and feed.
-            device_of: the placement.
-            options: what it does besides computing.
-            done: what has run already, in an earlier part of the step.
+            signature: fetches, targets and feeds.
+            device_of: function that returns the device of an operation.
+            options: what the plan does in addition to computing.
+            done: operations that have run in an earlier part of the step.
 
         Raises:
-            InvalidArgumentError: the operations form a cycle.
-            UnimplementedError: a node cannot be computed.
-            ResourceExhaustedError: a constant does not fit on its simulated GPU.
+            InvalidArgumentError: The operations form a cycle.
+            UnimplementedError: A node has no kernel.
+            ResourceExhaustedError: A constant does not fit on its simulated GPU.
         """
         folder = None if done or options.is_traced else self._folder
         drops = self._drops_unused and options == PLAIN and not done
@@ -180,24 +180,24 @@ class PlanMaker:
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
 
     def arranged_for_waits(self, schedule: Schedule) -> Arrangement | None:
-        """The lanes of a schedule whose steps may wait for each other; None if none does.
+        """Return the lanes of a schedule whose steps may wait for each other; None if none does.
 
         Args:
-            schedule: what to do.
+            schedule: the schedule.
         """
         return arrange_waiting(schedule)
 
     def make_function(self, signature: Signature, device: str, resources: Any) -> Plan:
-        """The plan of the body of a function, all of which runs on one device, as a single line.
+        """Compile the body of a function, all on one device, as a single lane.
 
         Args:
-            signature: its results, what runs besides, and its arguments.
+            signature: its results, side effects and arguments.
             device: full name of the device.
-            resources: for its kernels.
+            resources: resources for its kernels.
 
         Raises:
-            InvalidArgumentError: the operations form a cycle.
-            UnimplementedError: a node cannot be computed.
+            InvalidArgumentError: The operations form a cycle.
+            UnimplementedError: A node has no kernel.
         """
         partition = PartitionOptions(
             lambda op: device, self._types, self._kernels, device, self._folder, frozenset()
@@ -218,11 +218,11 @@ class PlanMaker:
         return code
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
-        """What the code of a plan is bound to.
+        """Return the environment that the code of a plan is bound to.
 
         Args:
-            backends: full device name to the device.
-            resources: for kernels.
+            backends: full device name to backend.
+            resources: resources for kernels.
         """
         return Environment(backends, resources, self._constant)
 
@@ -237,18 +237,19 @@ class PlanMaker:
     def _arrangement(
         self, signature: Signature, schedule: Schedule, devices: int, options: PlanOptions
     ) -> tuple[Arrangement | None, bool]:
-        """The lanes of a schedule, if it gets any, and whether enough is known to say so."""
+        """Return the lanes of a schedule, or None for a single lane, and whether that is final."""
         most = self._most_lanes if options.most_lanes is None else options.most_lanes
         if devices < 2 or not most or available_cores() < 2 or schedule.loops:
             return None, True
-        if any(traits_of(op.type).waits for op in schedule.operations):  # how long says nothing then
+        # Its duration says nothing about its work.
+        if any(traits_of(op.type).waits for op in schedule.operations):
             return None, True
         costs: Sequence[float | None] | None = self._measured.get(signature)
         if costs is None or len(costs) != len(schedule.steps):
             costs = estimated_costs(schedule)
         at_least = [cost or 0.0 for cost in costs]
-        found = arrange(schedule, at_least, self._client, most, available_cores())
-        return found, found is not None or None not in costs
+        arrangement = arrange(schedule, at_least, self._client, most, available_cores())
+        return arrangement, arrangement is not None or None not in costs
 
     def _parallel(
         self,
@@ -276,11 +277,11 @@ class PlanMaker:
         )
 
     def _constant(self, tensor: Tensor, value: Any, backend: Any, on_host: bool) -> Any:
-        """The value of a ``Const`` or of a folded operation, copied to its device once a session."""
+        """Return the value of a ``Const`` or of a folded operation, copied to its device once per session."""
         key = tensor, backend.device, on_host
-        known = self._constants.get(key)
-        if known is not None:
-            return known
+        cached = self._constants.get(key)
+        if cached is not None:
+            return cached
         if isinstance(value, np.ndarray) and value.size and not any(value.strides):
             _check_fits(value, tensor, backend.device)
         if not on_host:
@@ -291,15 +292,15 @@ class PlanMaker:
         return value
 
     def measuring_code(self, schedule: Schedule) -> PlanCode:
-        """A function that notes when each step began and ended."""
+        """Return a function that records when each step began and ended."""
         with self._lock:
             backends = self._backends_of(schedule)
             return self._code(schedule, backends, PlanForm(is_traced=True))
 
-    def remade(
+    def recompiled(
         self, signature: Signature, schedule: Schedule, costs: Sequence[float], first: int
     ) -> Plan | None:
-        """The plan in lanes, for measured times; None if the single line does as well."""
+        """Return the plan in lanes by measured times; None if the single lane is as fast."""
         with self._lock:
             if self._is_closed:
                 return None
@@ -313,10 +314,11 @@ class PlanMaker:
 
 
 def _check_fits(value: Any, tensor: Tensor, device: str) -> None:
-    """A constant that repeats one value is written out in TensorFlow; here it takes no memory, but work on it would.
+    """Raise an error if a constant that repeats one value would not fit in memory when it is materialized, as in
+    TensorFlow.
 
     Raises:
-        ResourceExhaustedError: it would not fit.
+        ResourceExhaustedError: It would not fit.
     """
     try:
         np.empty(value.shape, value.dtype)
@@ -326,14 +328,14 @@ def _check_fits(value: Any, tensor: Tensor, device: str) -> None:
 
 
 class _MeasuringPlan(Plan):
-    """A single line for shapes that are not known beforehand; it may become a plan in lanes.
+    """A single-lane plan for unknown shapes, which may be replaced by a plan in lanes.
 
     Args:
-        maker: makes that plan.
+        maker: compiler of that plan.
         signature: the signature.
     """
 
-    def __init__(self, *arguments: Any, maker: PlanMaker, signature: Signature) -> None:
+    def __init__(self, *arguments: Any, maker: PlanCompiler, signature: Signature) -> None:
         super().__init__(*arguments)
         self._maker = maker
         self._signature = signature
@@ -364,5 +366,5 @@ class _MeasuringPlan(Plan):
         plan = Plan(self.schedule, code, self.release)
         fetched = plan.run([record, *feeds])
         self._measures = False
-        self._other = self._maker.remade(self._signature, self.schedule, costs, self.first_transfer)
+        self._other = self._maker.recompiled(self._signature, self.schedule, costs, self.first_transfer)
         return fetched

@@ -1,7 +1,7 @@
-"""Plans: a signature's schedule, compiled, and what happens when a step fails.
+"""Plans: compiled schedules of signatures, and their errors.
 
-A plan is made once for (fetches, targets, feeds) and run any number of times, from any number of threads at once: all
-state of a step is in the local names of one call.
+A plan is compiled once for (fetches, targets, feeds) and runs any number of times, also in several threads at once: all
+state of a step is in the local variables of one call.
 
 Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (which node an error names).
 """
@@ -25,13 +25,13 @@ from gpuplace.runtime.plan.step_errors import failed_step_error
 
 @dataclass(eq=False, repr=False)
 class Plan:
-    """A signature that is ready to run.
+    """A compiled signature.
 
     Args:
-        schedule: what it does.
-        code: the function.
-        release: whose error texts to use.
-        first_transfer: number in the names of the nodes that stand for its copies in traces.
+        schedule: the schedule.
+        code: the compiled function.
+        release: release whose error texts are used.
+        first_transfer: first number in the names of its transfer nodes in traces.
     """
 
     schedule: Schedule
@@ -43,12 +43,12 @@ class Plan:
         self._function = self.code.function
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """The fetched values, for fed arrays of the right type.
+        """Return the fetched values for fed arrays of the right types.
 
         Overflow, division by zero and invalid operations are silent, as in TensorFlow.
 
         Raises:
-            OpError: a kernel failed; names its node, device, inputs and line.
+            OpError: A kernel failed; names its node, device, inputs and source line.
         """
         errors, had_denormals = errors_now(), has_denormals()
         try:
@@ -58,7 +58,7 @@ class Plan:
             failure = self.failure(error)
             if failure is error:
                 raise
-            raise failure from error  # the session keeps of the cause what is the program's own
+            raise failure from error  # the session keeps only the program's own part of the cause
         finally:
             try:
                 put_errors(errors)
@@ -67,7 +67,7 @@ class Plan:
                     keep_denormals()
 
     def failure(self, error: Exception, code: PlanCode | None = None) -> Exception:
-        """The error of the node that was running, or ``error`` itself where none was."""
+        """Return the error of the node that was running, or ``error`` itself if none was."""
         if isinstance(error, DeadlineExceededError) or is_of_signal_handler(error):
             return error
         code = code or self.code
@@ -77,34 +77,34 @@ class Plan:
             if isinstance(error, MemoryError):
                 return ResourceExhaustedError.of(f"OOM when fetching a value: {error}")
             return error
-        found: Any = frame.tb_frame.f_locals
-        shared = frame.tb_frame.f_globals
+        local_values: Any = frame.tb_frame.f_locals
+        global_values = frame.tb_frame.f_globals
         names = code.arguments.get(frame.tb_lineno, ())
-        values = [found[name] if name in found else shared.get(name) for name in names]
+        values = [local_values[name] if name in local_values else global_values.get(name) for name in names]
         blamed = code.blamed.get(frame.tb_lineno)
         op = step.op or step.inputs[0].tensor.op
         feeds = [slot.tensor.name for slot in self.schedule.feeds]
         failure = failed_step_error(error, op, step.device, values, self.release, blamed, feeds)
-        traceback.clear_frames(error.__traceback__)  # else the error would keep the step's tensors alive
-        if isinstance(found, dict):  # up to Python 3.12 a copy, which the frame keeps
-            found.clear()
+        traceback.clear_frames(error.__traceback__)  # otherwise the error would keep the step's tensors alive
+        if isinstance(local_values, dict):  # up to Python 3.12 a copy, which the frame keeps
+            local_values.clear()
         return failure
 
     @staticmethod
     def frame_of(trace: TracebackType | None, code: PlanCode) -> TracebackType | None:
-        """Where in a plan's functions an exception came up."""
-        found = None
+        """Return the innermost frame of a plan's functions in a traceback."""
+        frame = None
         while trace is not None:
-            if any(trace.tb_frame.f_code is one for one in code.codes):
-                found = trace
-            elif found is not None:
+            if any(trace.tb_frame.f_code is plan_code for plan_code in code.codes):
+                frame = trace
+            elif frame is not None:
                 break
             trace = trace.tb_next
-        return found
+        return frame
 
 
 class ConstantPlan(Plan):
-    """A plan that gives out constants and computes nothing."""
+    """A plan that returns constants and computes nothing."""
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """As ``Plan.run``."""

@@ -1,14 +1,14 @@
-"""The graph that runs where TensorFlow runs another one than the program made: calls and control flow inlined.
+"""The graph that runs instead of the program's graph, with calls and control flow inlined, as in TensorFlow.
 
-A graph that was read from a file has no program behind it: all its operations are made from the nodes that were placed.
+For a graph from a file there is no program: all its operations are created from the placed nodes.
 
-The placer's own lowering says which nodes there are (``gpuplace.placer.lowering``); here they become operations, so
-that a session plans and runs what was placed. An operation that was there before keeps its name, type, shapes and
-lines; what a step fetches of one that was inlined is given by the node that has its name now::
+The placer's lowering determines the nodes (``gpuplace.placer.lowering``); here they become operations, so that a
+session plans and runs what was placed. Existing operations keep their name, type, shapes and source lines. A fetch of
+an inlined operation is served by the node that has its name now::
 
     program        x ──> cond (If) ──> y
     this graph     x ──> cond/x/_5 (Switch) ──> ... ──> cond/output/_6 (Merge) ─┬─> y
-                                                                                └─> cond (IdentityN)   to be fetched
+                                                                                └─> cond (IdentityN)   for fetches
 
 Source: tensorflow/core/common_runtime/graph_execution_state.cc and lower_functional_ops.cc, releases 1.15 and 2.21.
 """
@@ -32,18 +32,17 @@ from gpuplace.shapes import UNKNOWN_SHAPE
 
 
 class LoweredGraph(Graph):
-    """The operations of a lowered graph, in the order of the program: what was inlined is where it was called.
+    """The operations of a lowered graph, in program order: inlined operations are at the position of their call.
 
     Attributes:
-        program: the graph that the program made.
+        program: the program's graph.
 
     Args:
-        program: the graph that the program made; one without operations, but with the functions, where there is no
-            program.
-        nodes: what it was lowered to.
-        catalogue: the ops.
-        feeds: name of a node that stands for a feed -> the tensor of the program that is fed; None: there are none.
-        fetches: names of the nodes that stand for fetches. Neither are operations here.
+        program: the program's graph; without a program, a graph that only has the functions.
+        nodes: the lowered nodes.
+        catalogue: op definitions.
+        feeds: name of a feed node to the fed tensor of the program; None for none. Feed nodes are not operations here.
+        fetches: names of fetch nodes, which are not operations here.
     """
 
     def __init__(
@@ -64,16 +63,16 @@ class LoweredGraph(Graph):
         self._catalogue = catalogue
         self._names_in_messages: dict[str, str] = {}
         self._fed: dict[Tensor, Tensor] = {}
-        """What is fed, as tensors of this graph."""
+        """Fed tensors of the program to those of this graph."""
         self._fetched: dict[str, Tensor] = {}
-        """What nodes for fetches take."""
+        """Names of fetch nodes to their inputs."""
         self._add_nodes(nodes, feeds or {}, fetches)
         self.finalize()
 
-    # What stands for what
+    # Correspondence with the program
 
     def origin_in_program(self, op: Operation) -> Operation | None:
-        """The operation of the program that has the name of one of this graph; None for what was added.
+        """Return the operation of the program with the name of one of this graph; None for an added one.
 
         Args:
             op: the operation.
@@ -81,7 +80,7 @@ class LoweredGraph(Graph):
         return self.program._by_name.get(op.name)
 
     def name_in_messages(self, op: Operation) -> str:
-        """What errors call an operation: by its name in the function that it was copied from, as in TensorFlow.
+        """Return the name of an operation in errors: that in the function it was copied from, as in TensorFlow.
 
         Args:
             op: the operation.
@@ -89,27 +88,27 @@ class LoweredGraph(Graph):
         return self._names_in_messages.get(op.name, op.name)
 
     def operation(self, op: Operation) -> Operation:
-        """What stands here for an operation of the program.
+        """Return the operation that corresponds to one of the program.
 
         Args:
             op: the operation.
 
         Raises:
-            NotFoundError: nothing does.
+            NotFoundError: There is none.
         """
-        found = self._by_name.get(op.name)
-        if found is None:
+        counterpart = self._by_name.get(op.name)
+        if counterpart is None:
             raise NotFoundError.of(f"TargetNodes node {op.name}: not found")
-        return found
+        return counterpart
 
     def tensor(self, tensor: Tensor) -> Tensor:
-        """What stands here for a tensor of the program.
+        """Return the tensor that corresponds to one of the program.
 
         Args:
             tensor: the tensor.
 
         Raises:
-            NotFoundError: nothing does.
+            NotFoundError: There is none.
         """
         if tensor in self._fed:
             return self._fed[tensor]
@@ -119,24 +118,24 @@ class LoweredGraph(Graph):
         return op.outputs[tensor.value_index]
 
     def fetched(self, name: str) -> Tensor:
-        """What a node takes that stands for a fetch.
+        """Return the input of a fetch node.
 
         Args:
-            name: its name.
+            name: name of the node.
         """
         return self._fetched[name]
 
-    # Making
+    # Construction
 
     def _add_nodes(
         self, nodes: PlacementGraph, feeds: Mapping[str, Tensor], fetches: Collection[str]
     ) -> None:
-        made: dict[int, Operation] = {}
-        closing: list[int] = []
+        operations: dict[int, Operation] = {}
+        back_edge_targets: list[int] = []
 
-        def given(node: int, output: int) -> Tensor:
+        def tensor_of(node: int, output: int) -> Tensor:
             fed = feeds.get(nodes.names[node])
-            return made[node].outputs[output] if fed is None else self._given(fed)
+            return operations[node].outputs[output] if fed is None else self._fed_tensor(fed)
 
         for node in self._order(nodes, feeds):
             name = nodes.names[node]
@@ -144,23 +143,25 @@ class LoweredGraph(Graph):
             if name in feeds:
                 continue
             if name in fetches:
-                self._fetched[name] = given(*data[0])
+                self._fetched[name] = tensor_of(*data[0])
                 continue
-            known = [source for source in data if source[0] in made or nodes.names[source[0]] in feeds]
-            if len(known) < len(data):
-                closing.append(node)
-            inputs = tuple(given(*source) for source in known)
-            made[node] = self._add(nodes, node, inputs, [made[control] for control in controls])
-        for fed in feeds.values():  # also what nothing takes
-            self._given(fed)
-        for node in closing:
-            made[node].inputs = tuple(given(*source) for source in _sources(nodes, node)[0])
+            available = [
+                source for source in data if source[0] in operations or nodes.names[source[0]] in feeds
+            ]
+            if len(available) < len(data):
+                back_edge_targets.append(node)
+            inputs = tuple(tensor_of(*source) for source in available)
+            operations[node] = self._add(nodes, node, inputs, [operations[control] for control in controls])
+        for fed in feeds.values():  # also feeds without consumers
+            self._fed_tensor(fed)
+        for node in back_edge_targets:
+            operations[node].inputs = tuple(tensor_of(*source) for source in _sources(nodes, node)[0])
 
     def _order(self, nodes: PlacementGraph, feeds: Mapping[str, Tensor]) -> list[int]:
-        """The nodes, each after what it takes: in the order of the program as far as that is one.
+        """Return the nodes in topological order, and in program order as far as possible.
 
         Raises:
-            InvalidArgumentError: they form a cycle that is no loop.
+            InvalidArgumentError: The nodes form a cycle that is not a loop.
         """
         count = len(nodes)
         place = [self._place(nodes, node) for node in range(count)]
@@ -170,21 +171,21 @@ class LoweredGraph(Graph):
         def sources(node: int) -> list[int]:
             data, controls = _sources(nodes, node)
             is_merge = types[node] in MERGES
-            found = [fed.get(source, source) for source, _ in data]
-            found = [one for one in found if one >= 0 and not (is_merge and types[one] in NEXT_ITERATIONS)]
-            return found + controls
+            inputs = [fed.get(source, source) for source, _ in data]
+            forward = [at for at in inputs if at >= 0 and not (is_merge and types[at] in NEXT_ITERATIONS)]
+            return forward + controls
 
         ranked = sorted(range(count), key=lambda node: (place[node], node))
-        found = ready_order(ranked, sources)
-        if len(found) < count:
-            left = [nodes.names[node] for node in sorted(set(range(count)).difference(found))]
+        order = ready_order(ranked, sources)
+        if len(order) < count:
+            left = [nodes.names[node] for node in sorted(set(range(count)).difference(order))]
             raise InvalidArgumentError.of(
                 f"Graph is invalid, contains a cycle with {len(left)} nodes, including: {', '.join(left[:10])}"
             )
-        return found
+        return order
 
     def _place(self, nodes: PlacementGraph, node: int) -> int:
-        """The position in the program of a node, or of the one that it was made for; without a program in the file."""
+        """Return the position in the program of a node, or of its call; without a program, that in the file."""
         added = None if nodes.added is None else nodes.added(node)
         if not self.program._operations:
             return int(nodes.rank[node]) if nodes.source_rank is None else nodes.source_rank(node)
@@ -217,7 +218,9 @@ class LoweredGraph(Graph):
         shapes = _shapes(op, len(types))
         if origin is not None and name == origin.name and len(origin.outputs) == len(types):
             shapes = [tensor.shape for tensor in origin.outputs]
-        op.outputs = [Tensor(op, i, *one) for i, one in enumerate(zip(types, shapes, strict=True))]
+        op.outputs = [
+            Tensor(op, i, *signature) for i, signature in enumerate(zip(types, shapes, strict=True))
+        ]
         op._device = nodes.requested_device(node)
         if origin is not None:
             op._stack = origin._stack
@@ -225,7 +228,7 @@ class LoweredGraph(Graph):
         return op
 
     def _where_called(self, origin: Operation) -> list[Operation]:
-        """What a node that takes nothing waits for to run in the loop or branch of what it was made for, if any."""
+        """Return control inputs for a node without inputs, so that it runs in the loop or branch of its call."""
         if origin._get_control_flow_context() is None:
             return []
         before = [self._by_name.get(tensor.op.name) for tensor in origin.inputs[:1]]
@@ -237,8 +240,8 @@ class LoweredGraph(Graph):
         op._device, op._stack, op.extra_fields = origin._device, origin._stack, origin.extra_fields
         return op
 
-    def _given(self, fed: Tensor) -> Tensor:
-        """A tensor that is fed; of an operation outside of the graph where none here gives it."""
+    def _fed_tensor(self, fed: Tensor) -> Tensor:
+        """Return a fed tensor; if no operation here has it, that of an operation outside of the graph."""
         if fed not in self._fed:
             op = self._by_name.get(fed.op.name)
             if op is None or fed.value_index >= len(op.outputs):
@@ -251,7 +254,7 @@ class LoweredGraph(Graph):
 
 
 def _sources(nodes: PlacementGraph, node: int) -> tuple[list[tuple[int, int]], list[int]]:
-    """The data inputs of a node, and what it waits for."""
+    """Return the data inputs and control inputs of a node."""
     data: list[tuple[int, int]] = []
     controls: list[int] = []
     for edge in nodes.in_edges(node):
@@ -264,7 +267,7 @@ def _sources(nodes: PlacementGraph, node: int) -> tuple[list[tuple[int, int]], l
 
 
 def _shapes(op: Operation, count: int) -> Any:
-    """Shapes of the outputs; unknown where the inputs do not fit: what is copied fails when it runs, if it does."""
+    """Return the shapes of the outputs; unknown if the inputs are invalid, which fails only when the operation runs."""
     try:
         return infer_shapes(op, count)
     except ValueError:
@@ -272,10 +275,10 @@ def _shapes(op: Operation, count: int) -> Any:
 
 
 def program_of(graph: Graph) -> Graph:
-    """The graph that the program made, of the one that runs.
+    """Return the program's graph of a graph that runs.
 
     Args:
-        graph: a lowered one, or the program's.
+        graph: a lowered graph, or the program's.
     """
     return graph.program if isinstance(graph, LoweredGraph) else graph
 
@@ -284,6 +287,6 @@ def runs_lowered(nodes: PlacementGraph) -> bool:
     """Whether nodes were added to a graph before it was placed.
 
     Args:
-        nodes: what was placed.
+        nodes: the placed nodes.
     """
     return nodes.added is not None

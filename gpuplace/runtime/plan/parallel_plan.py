@@ -1,4 +1,4 @@
-"""Plans whose devices work at the same time: a thread for each lane, and what carries values between them.
+"""Plans whose devices work concurrently: a thread for each lane, and an exchange of values between them.
 
 ::
 
@@ -15,8 +15,8 @@
      give(0, t0)
      del t0
 
-When a lane fails, or the caller is interrupted (Ctrl-C), the others stop before their next node: the step fails with
-the error of the first node that failed in the order of the graph, and the session goes on.
+When a lane fails, or the caller is interrupted (Ctrl-C), the other lanes stop before their next node. The step fails
+with the error of the first failed node in the order of the graph, and the session remains usable.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Exchange:
     """The handoffs of one step.
 
     Args:
-        count: how many there are.
-        cancellation: of the step; None: nothing in it waits but for handoffs.
+        count: number of handoffs.
+        cancellation: cancellation of the step; None if only handoffs wait.
     """
 
     __slots__ = ("_cancellation", "_locks", "_values", "stopped")
@@ -58,15 +58,15 @@ class Exchange:
         for lock in self._locks:
             lock.acquire()
         self.stopped: list[bool] = []
-        """Not empty when all lanes are to stop: ``take`` of anything then ends them."""
+        """Not empty if all lanes must stop, which the next ``take`` of each does."""
 
     def give(self, number: int, value: Any = None) -> None:
-        """Hands a value over."""
+        """Hand over a value."""
         self._values[number] = value
         self._open(number)
 
     def take(self, number: int) -> Any:
-        """Waits for a value; each can be taken once."""
+        """Wait for a value, which can be taken once."""
         if not self.stopped:
             acquire(self._locks[number])
         if self.stopped:
@@ -76,7 +76,7 @@ class Exchange:
         return value
 
     def fail(self) -> None:
-        """Stops everyone, who waits at once, who computes before the next node."""
+        """Stop all lanes: waiting ones at once, computing ones before their next node."""
         self.stopped.append(True)
         for number in range(len(self._locks)):
             self._open(number)
@@ -84,27 +84,27 @@ class Exchange:
             self._cancellation.cancel()
 
     def clear(self) -> None:
-        """Drops what was given and never taken."""
+        """Drop values that were given and never taken."""
         self._values.clear()
 
     def _open(self, number: int) -> None:
         try:
             self._locks[number].release()
-        except RuntimeError:  # open already: given before the failure, or opened by it
+        except RuntimeError:  # already open: given before the failure, or opened by it
             if not self.stopped:
                 raise
 
 
 class ParallelPlan(Plan):
-    """A signature whose lanes run at the same time.
+    """A plan whose lanes run concurrently.
 
     Args:
-        schedule: what it does.
-        codes: the function of each lane, the calling thread's first.
-        release: whose error texts to use.
-        first_transfer: number in the names of the nodes that stand for its copies in traces.
+        schedule: the schedule.
+        codes: function of each lane, the calling thread's first.
+        release: release whose error texts are used.
+        first_transfer: first number in the names of its transfer nodes in traces.
         arrangement: the lanes.
-        lane_feeds: for each lane the positions of the feeds it takes.
+        lane_feeds: for each lane, the positions of its feeds.
         workers: the threads.
     """
 
@@ -131,8 +131,8 @@ class ParallelPlan(Plan):
         limits = step_limits()
         step, limits = limits.cancellation, replace(limits, cancellation=cancellation)
         exchange = Exchange(self.arrangement.handoffs, cancellation)
-        extra = len(feeds) - len(self.schedule.feeds)  # what traced plans take besides
-        given, feeds = feeds[:extra], feeds[extra:]
+        extra = len(feeds) - len(self.schedule.feeds)  # additional arguments of traced plans
+        extra_arguments, feeds = feeds[:extra], feeds[extra:]
         failures: list[tuple[int, Exception]] = []
 
         def run_lane(lane: int) -> Any:
@@ -140,9 +140,11 @@ class ParallelPlan(Plan):
             errors, had_denormals = errors_now(), has_denormals()
             try:
                 enter()
-                taken = [feeds[position] for position in self._lane_feeds[lane]]
+                lane_feeds = [feeds[position] for position in self._lane_feeds[lane]]
                 with limited(limits):
-                    return code.function(*given, exchange.give, exchange.take, exchange.stopped, *taken)
+                    return code.function(
+                        *extra_arguments, exchange.give, exchange.take, exchange.stopped, *lane_feeds
+                    )
             except _Stopped:
                 return None
             except Exception as error:
@@ -168,7 +170,7 @@ class ParallelPlan(Plan):
         ended: list[threading.Lock] = []
         try:
             if step is not None and not step.register(cancellation, cancellation.cancel):
-                cancellation.cancel()  # other tasks have given the step up
+                cancellation.cancel()  # other tasks have cancelled the step
             for lane in range(1, len(self.codes)):
                 pending.append(self._workers.start(run_lane, lane))
                 ended.append(threading.Lock())
@@ -180,7 +182,7 @@ class ParallelPlan(Plan):
                 future.result()
         except BaseException:  # the caller was interrupted, or no thread could be started
             exchange.fail()
-            for future in pending:  # to the end of the node that each computes
+            for future in pending:  # wait until each lane has finished its current node
                 future.exception()
             raise
         finally:
@@ -192,7 +194,7 @@ class ParallelPlan(Plan):
         return fetched
 
     def _failure_in(self, lane: int, error: Exception) -> tuple[int, Exception]:
-        """The position of the node that failed, and its error."""
+        """Return the position of the failed node, and its error."""
         code = self.codes[lane]
         frame = self.frame_of(error.__traceback__, code)
         step = None if frame is None else code.owners[frame.tb_lineno]

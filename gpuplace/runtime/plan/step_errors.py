@@ -1,8 +1,8 @@
-"""What a step's failure says: which node, made by which line, with what inputs.
+r"""Errors of steps: the failed node, the line that created it, and its inputs.
 
-The runtime names a node as ``{{node MatMul}}``. The session, which knows the program, puts the line that made the node
-in place of the tag (1.15) or the lines above the sentence (2.21). 1.0 and 1.4 did neither: they print the whole node on
-its device, and the line is a fact below.
+The runtime names a node as ``{{node MatMul}}``. The session, which knows the program, replaces the tag by the line that
+created the node (1.15), or puts the lines above the message (2.21). 1.0 and 1.4 do neither: they print the whole node
+with its device, and the line is a fact below.
 
 >>> parse_message("no {{node b}}, no {{colocation_node c}}")
 (['no ', ', no ', ''], [Tag(type='node', name='b'), Tag(type='colocation_node', name='c')])
@@ -10,8 +10,8 @@ its device, and the line is a fact below.
 'Incompatible shapes: [2] vs. [3]\\n\\t [[{{node add}}]]'
 
 Source: tensorflow/python/client/session.py, python/framework/error_interpolation.py and AttachDef in
-core/framework/op_kernel.cc, releases 1.15 and 2.21. Of a node placed with others the blocks of
-``tf.device`` and ``colocate_with`` are listed too; what a node takes is not: 1.15 takes its own files for those.
+core/framework/op_kernel.cc, releases 1.15 and 2.21. For a colocated node, the blocks of ``tf.device`` and
+``colocate_with`` are listed too; the inputs of a node are not, because 1.15 attributes them to its own files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _WHOLE_NODE = ("1.0", "1.4")
 
 OOM_HINT_2_21 = OOM_HINT.rstrip() + " This isn't available when running in Eager mode.\n"
 OOM_HINTS = (OOM_HINT_2_21, OOM_HINT)
-"""What the releases add to out-of-memory errors."""
+"""Hints that the releases add to out-of-memory errors."""
 
 _CLASS_OF: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (MemoryError, ResourceExhaustedError),
@@ -54,17 +54,17 @@ _CLASS_OF: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (LookupError, InvalidArgumentError),
     (ArithmeticError, InvalidArgumentError),
 )
-"""Class of the error that a Python exception inside a function becomes; any other is an ``InternalError``."""
+"""Error class for a Python exception in a kernel; any other exception becomes an ``InternalError``."""
 
 
 def with_tag(message: str, node: str, release: str, text: str = "") -> str:
-    """A sentence followed by the line that names the node it is about.
+    """Return a message followed by the line that names its node.
 
     Args:
-        message: the sentence.
+        message: the message.
         node: name of the node.
-        release: whose format.
-        text: the whole node, for the releases that print it.
+        release: release of the format.
+        text: the whole node, for releases that print it.
     """
     if "[[" in message:
         return message
@@ -73,7 +73,7 @@ def with_tag(message: str, node: str, release: str, text: str = "") -> str:
 
 
 def _fed_names(feeds: Iterable[str], release: str) -> dict[str, str]:
-    """What 1.0 and 1.4 call the tensors that a step is fed with."""
+    """Return the names of fed tensors in 1.0 and 1.4."""
     names = {}
     for number, tensor in enumerate(sorted(feeds)):
         name, _, output = tensor.rpartition(":")
@@ -82,13 +82,13 @@ def _fed_names(feeds: Iterable[str], release: str) -> dict[str, str]:
 
 
 def node_named_in(message: str, graph: Graph) -> Operation | None:
-    """The operation that a message is about, if it names one in double brackets."""
+    """Return the operation that a message names in double brackets, if any."""
     match = _NODE.search(message)
     return graph._by_name.get(match[1]) if match else None
 
 
 def with_lines(message: str, graph: Graph, release: str) -> str:
-    """The message with the program's lines that made the nodes it names, where the release shows them."""
+    """Return a message with the program's lines that created its nodes, if the release shows them."""
     if release == "1.15":
         return interpolate(message, graph)
     return _message_2_21(message, graph) if release == "2.21" else message
@@ -109,7 +109,7 @@ def _message_2_21(message: str, graph: Graph) -> str:
 
 
 def error_with_lines(error: OpError, graph: Graph, release: str) -> OpError:
-    """The error with its node and the lines of ``with_lines``."""
+    """Return an error with its node and the lines of ``with_lines``."""
     op = error.op if isinstance(error.op, Operation) else node_named_in(error.message, graph)
     return _like(error, op, with_lines(error.message, graph, release), error.facts, error.hint)
 
@@ -132,16 +132,16 @@ def failed_step_error(
     node: str | None = None,
     feeds: Iterable[str] = (),
 ) -> OpError:
-    """The error to raise, ``from error``, for an exception inside the function of a node.
+    """Return the error to raise, ``from error``, for an exception in a node's kernel.
 
     Args:
-        error: what the function raised.
+        error: the kernel's exception.
         op: the node, or the one whose output is fetched.
-        device: full name of the device it ran on.
-        inputs: the values it was given, as far as they are known.
-        release: whose format.
-        node: name to blame; the node's own if None.
-        feeds: names of the tensors that the step is fed with.
+        device: full name of its device.
+        inputs: its input values, as far as they are known.
+        release: release of the format.
+        node: name to blame; None for the node's own.
+        feeds: names of the fed tensors.
     """
     inputs = list(inputs)
     if not isinstance(error, OpError):
@@ -153,7 +153,7 @@ def failed_step_error(
     if described:
         facts.setdefault("inputs", described)
     if op.source:
-        facts.setdefault("made at", op.source)
+        facts.setdefault("created at", op.source)
     text, sentence = "", error.message
     if release in _WHOLE_NODE:
         if node is None:
@@ -169,9 +169,9 @@ def failed_step_error(
 
 
 def _in_program(op: Operation) -> tuple[Graph, Operation | None, str]:
-    """The graph that the program made, the operation there of this name, and what errors call it.
+    """Return the program's graph, its operation of this name, and the name for errors.
 
-    There is no such operation where one was added to be run.
+    The operation is None if it was added by lowering.
     """
     graph: Any = op.graph
     if isinstance(graph, LoweredGraph):
@@ -180,7 +180,7 @@ def _in_program(op: Operation) -> tuple[Graph, Operation | None, str]:
 
 
 def _as_op_error(error: Exception, op: Operation, inputs: list[Any], device: str, release: str) -> OpError:
-    """TensorFlow's error for any exception."""
+    """Return TensorFlow's error for any exception."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if isinstance(error, MemoryError) and shape is not None and dtype is not None:  # NumPy's own
         device_type, _, index = device.rpartition("device:")[2].partition(":")
@@ -197,7 +197,7 @@ def _as_op_error(error: Exception, op: Operation, inputs: list[Any], device: str
 
 
 def _described(value: Any) -> str:
-    """``float32[2,3]`` for an array, ``variable w`` for a variable."""
+    """Return ``float32[2,3]`` for an array, ``variable w`` for a variable."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     name = getattr(value, "name", None)
     if name is not None and not isinstance(shape, tuple):
@@ -208,7 +208,7 @@ def _described(value: Any) -> str:
 
 
 def missing_feed_error(op: Operation) -> InvalidArgumentError:
-    """The error for a placeholder that a step needs and nobody feeds; the node is added where it is raised."""
+    """Return the error for a placeholder that is needed but not fed; the node is added where the error is raised."""
     tensor = op.outputs[0]
     dtype = tensor.dtype.base_dtype.short_name
     sentence = f"You must feed a value for placeholder tensor '{op.name}' with dtype {dtype}"
@@ -223,51 +223,51 @@ _TAG = re.compile(r"\{\{((?:colocation_|function_)?node) ([^}]+)\}\}")
 
 
 class Tag(NamedTuple):
-    """``{{node x}}`` in an error."""
+    """A tag ``{{node x}}`` in an error."""
 
     type: str
     name: str
 
 
 def parse_message(message: str) -> tuple[list[str], list[Tag]]:
-    """An error's text before, between and after its tags, and the tags.
+    """Split an error message into the text around its tags, and the tags.
 
     Args:
-        message: as the runtime writes it.
+        message: message of the runtime.
     """
     between, at, tags = [], 0, []
-    for found in _TAG.finditer(message):
-        between.append(message[at : found.start()])
-        tags.append(Tag(found[1], found[2]))
-        at = found.end()
+    for match in _TAG.finditer(message):
+        between.append(message[at : match.start()])
+        tags.append(Tag(match[1], match[2]))
+        at = match.end()
     return [*between, message[at:]], tags
 
 
 def device_summary(name: str, device_assignment_list: Sequence[TraceableObject], prefix: str = "") -> str:
-    """The ``tf.device`` blocks around an operation, a line each.
+    """Return the ``tf.device`` blocks around an operation, one per line.
 
     Args:
-        name: the operation's.
-        device_assignment_list: what each block asks for, with its line.
-        prefix: what every line begins with.
+        name: name of the operation.
+        device_assignment_list: request of each block, with its line.
+        prefix: prefix of every line.
     """
     if not device_assignment_list:
         return f"{prefix}No device assignments were active during op '{name}' creation."
-    blocks = [_block("device", one.obj, one) for one in device_assignment_list]
+    blocks = [_block("device", traced.obj, traced) for traced in device_assignment_list]
     return f"\n{prefix}".join([f"{prefix}Device assignments active during op '{name}' creation:", *blocks])
 
 
 def colocation_summary(name: str, colocation_dict: Mapping[str, TraceableObject], prefix: str = "") -> str:
-    """The ``colocate_with`` blocks around an operation, a line each.
+    """Return the ``colocate_with`` blocks around an operation, one per line.
 
     Args:
-        name: the operation's.
-        colocation_dict: the lines of the blocks, by the names of the operations that they name.
-        prefix: what every line begins with.
+        name: name of the operation.
+        colocation_dict: lines of the blocks, by the names of the operations that they name.
+        prefix: prefix of every line.
     """
     if not colocation_dict:
         return f"{prefix}No node-device colocations were active during op '{name}' creation."
-    blocks = [_block("colocate_with", other, one) for other, one in colocation_dict.items()]
+    blocks = [_block("colocate_with", other, traced) for other, traced in colocation_dict.items()]
     return f"\n{prefix}".join(
         [f"{prefix}Node-device colocations active during op '{name}' creation:", *blocks]
     )
@@ -278,11 +278,11 @@ def _block(function: str, argument: str, at: TraceableObject) -> str:
 
 
 def interpolate(error_message: str, graph: Graph) -> str:
-    """The error with the program's lines in place of its tags.
+    """Replace the tags of an error message by the program's lines.
 
     Args:
-        error_message: as the runtime writes it.
-        graph: has the nodes; a tag of any other stays as it is.
+        error_message: message of the runtime.
+        graph: graph with the nodes; tags of other nodes stay.
     """
     between, tags = parse_message(error_message)
     text, about = between[0], list[str]()

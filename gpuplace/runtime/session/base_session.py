@@ -1,10 +1,10 @@
-"""What all sessions do: run parts of a graph on the devices of this process.
+"""Base class of sessions: runs parts of a graph on the devices of this process.
 
 ::
 
-    run(fetches, feed_dict) ──structure──> signature ──> plan, made once ──> values ──structure──> answer
+    run(fetches, feed_dict) ──structure──> signature ──> plan, compiled once ──> values ──structure──> result
                                                │
-                     graph changed since? ──> place it again, what holds state where it is
+                     graph changed since? ──> place it again; stateful nodes keep their devices
 
 >>> from gpuplace.graph.convert import convert_to_tensor
 >>> graph = Graph()
@@ -45,7 +45,7 @@ from gpuplace.ops.variables.variables import RefVariable
 from gpuplace.runtime.backends.host_memory import keep_freed_memory
 from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
 from gpuplace.runtime.memory.process_state import process_state, session_devices
-from gpuplace.runtime.plan.compile import PLAIN, PlanMaker, PlanOptions, Signature
+from gpuplace.runtime.plan.compile import PLAIN, PlanCompiler, PlanOptions, Signature
 from gpuplace.runtime.plan.executor import Plan
 from gpuplace.runtime.plan.step_errors import error_with_lines, with_lines
 from gpuplace.runtime.session.feeds import Feed, feedable, feedable_parts, flat_feeds
@@ -78,26 +78,26 @@ from gpuplace.typing import (
 from gpuplace.why.placement import Placement
 
 _ATOMS = frozenset((Tensor, Operation, str, RefVariable, ResourceVariable))
-"""Types of fetches and keys of feeds that runners are remembered for."""
+"""Types of fetches and feed keys for which runners are cached."""
 
 
 _WAIT_ENDED = "operation was cancelled"
-"""In the errors of kernels that waited for something."""
+"""Part of the error messages of kernels that were waiting when they were cancelled."""
 
 
 class _Runner(NamedTuple):
-    """What is ready for a form of fetches and keys of feeds."""
+    """Compiled plan for a structure of fetches and feed keys."""
 
     run: Callable[[Sequence[Any]], list[Any]]
     """The plan."""
     build: Callable[[Sequence[Any]], Any]
-    """Gives the values their form."""
+    """Converts the list of values to the structure of the fetches."""
     converters: Sequence[Callable[[Any, Any], Any]]
-    """For each key in turn: value and key to array."""
+    """For each feed key, a function from the value and the key to an array."""
 
 
 def _runner_key(fetches: Any, feed_dict: Any) -> Any:
-    """Equal for calls of ``run`` that a runner serves alike; may not be hashable."""
+    """Return a key that is equal for calls of ``run`` with the same runner; it may not be hashable."""
     cls = type(fetches)
     if cls is list or cls is tuple:
         key = cls, *fetches
@@ -107,17 +107,17 @@ def _runner_key(fetches: Any, feed_dict: Any) -> Any:
 
 
 class BaseSession:
-    """Runs a graph; ``Session`` and ``InteractiveSession`` say when it is the default one.
+    """Session that runs a graph; ``Session`` and ``InteractiveSession`` also manage the default session.
 
     Args:
-        target: execution engine: ``""``, this process, or that of a ``tf.train.Server``, ``"grpc://host:port"``.
-        graph: the graph to run; None: the default one.
-        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+        target: execution engine: ``""`` for this process, or the ``"grpc://host:port"`` of a ``tf.train.Server``.
+        graph: the graph to run; None: the default graph.
+        config: a ``ConfigProto``, or an object with its attributes; None: its defaults.
 
     Raises:
-        TypeError: an argument of the wrong type.
-        NotFoundError: another ``target``.
-        OpError: the devices cannot be made with this config, or the cluster cannot be used.
+        TypeError: an argument has the wrong type.
+        NotFoundError: the ``target`` does not exist.
+        OpError: the devices cannot be created with this config, or the cluster cannot be used.
     """
 
     _place_pruned: bool | None = None
@@ -147,14 +147,14 @@ class BaseSession:
         with OwnFramesHidden(OpError):
             if self._target:
                 open_session = above("gpuplace.clusters.master", "open_session")
-                self._maker = open_session(self._target, config, self._graph, self._release)
-                self._devices = self._maker.devices
-                self._timeout_ms = self._maker.limit_ms
-                self._config = config = self._maker.config
+                self._compiler = open_session(self._target, config, self._graph, self._release)
+                self._devices = self._compiler.devices
+                self._timeout_ms = self._compiler.limit_ms
+                self._config = config = self._compiler.config
             else:
                 self._devices = session_devices(config)
                 self._resources.allocators = self._devices.allocators
-                self._maker = PlanMaker(
+                self._compiler = PlanCompiler(
                     self._devices,
                     self._catalogue.kernels,
                     config,
@@ -164,7 +164,7 @@ class BaseSession:
                     self._other_plans,
                     self._pools[0],
                 )
-                self._resources.functions = SessionFunctions(self._maker)
+                self._resources.functions = SessionFunctions(self._compiler)
         self._placer = SessionPlacement(
             self._graph,
             self._devices,
@@ -178,10 +178,10 @@ class BaseSession:
         self._closed = False
 
     def _check_arguments(self, target: Any, graph: Any, config: Any) -> None:
-        def wrong(name: str, wanted: str, value: Any) -> TypeError:
+        def wrong(name: str, expected: str, value: Any) -> TypeError:
             if self._release == "2.21":
-                return TypeError(f'Argument `{name}` must be a {wanted}, but got "{type(value).__name__}"')
-            return TypeError(f"{name} must be a {wanted}, but got {type(value)}")
+                return TypeError(f'Argument `{name}` must be a {expected}, but got "{type(value).__name__}"')
+            return TypeError(f"{name} must be a {expected}, but got {type(value)}")
 
         if graph is not None and not isinstance(graph, Graph):
             raise wrong("graph", "tf.Graph", graph)
@@ -190,14 +190,14 @@ class BaseSession:
         if config is not None and not hasattr(config, "gpu_options"):
             raise wrong("config", "tf.ConfigProto", config)
 
-    # What notebooks ask of it
+    # Notebook views
 
     def frame(self, table: str = "nodes", *, depth: int | None = None) -> DataFrame:
-        """A table of the session's placement, or ``"memory"`` and ``"chunks"``: what its GPUs' allocators hold now.
+        """Return a table of the session's placement, or of the current contents of its GPUs' allocators.
 
         Args:
-            table: as for ``placement.frame``, ``"memory"`` or ``"chunks"``.
-            depth: as for ``placement.frame``.
+            table: a table of ``placement.frame``, or ``"memory"`` or ``"chunks"`` for the allocators.
+            depth: as in ``placement.frame``.
 
         Raises:
             ValueError: there is no such table.
@@ -207,17 +207,17 @@ class BaseSession:
         return session_frame(self, table, depth=depth)
 
     def timeline(self, fetches: FetchLike, feed_dict: FeedDict | None = None) -> StepTimeline:
-        """Runs `fetches` once with ``FULL_TRACE`` and gives the `timeline` of that step.
+        """Run `fetches` once with ``FULL_TRACE`` and return the timeline of that step.
 
         Args:
-            fetches: as for ``run``.
-            feed_dict: as for ``run``.
+            fetches: as in ``run``.
+            feed_dict: as in ``run``.
 
         Returns:
             A `gpuplace.views.timelines.step_timeline.StepTimeline`.
 
         Raises:
-            OpError: as for ``run``.
+            OpError: as in ``run``.
         """
         from gpuplace.graphdef.messages import RunMetadata, RunOptions
 
@@ -230,16 +230,16 @@ class BaseSession:
 
     _repr_mimebundle_ = notebook_view
 
-    # What it is
+    # Properties
 
     @property
     def graph(self) -> Graph:
-        """The graph that is run."""
+        """The session's graph."""
         return self._graph
 
     @property
     def graph_def(self) -> GraphDef:
-        """The graph as a ``GraphDef``, with the shapes of outputs where the config says ``infer_shapes``."""
+        """The graph as a ``GraphDef``, with output shapes if the config sets ``infer_shapes``."""
         from gpuplace.graphdef.export import as_graph_def
 
         options = getattr(self._config, "graph_options", None)
@@ -252,7 +252,7 @@ class BaseSession:
 
     @property
     def placement(self) -> Placement:
-        """Where every node of the graph, as it is now, runs in this session; placed now if need be.
+        """Placement of the current graph in this session; computed if necessary.
 
         Raises:
             InvalidArgumentError: the graph cannot be placed.
@@ -268,11 +268,11 @@ class BaseSession:
 
     @property
     def allocators(self) -> dict[str, BFCAllocator]:
-        """Full device name -> allocator of its memory, for the simulated GPUs; all sessions of a process share them."""
+        """Memory allocators of the simulated GPUs, by full device name; all sessions of a process share them."""
         return dict(self._devices.allocators)
 
     def list_devices(self) -> list[SessionDevice]:
-        """The session's devices.
+        """Return the session's devices.
 
         Returns:
             A list of ``SessionDevice``: full name, type, memory limit in bytes and incarnation.
@@ -288,26 +288,26 @@ class BaseSession:
         ]
 
     def close(self) -> None:
-        """Gives up the session's variables and plans; what runs in other threads is cancelled before its next node."""
+        """Free the session's variables and plans; steps in other threads are cancelled before their next node."""
         self._resources.is_closed = True
         self._resources.cancellation.cancel()
         with self._lock:
             self._closed = True
             self._runners = {}
             self._plans = {}
-            self._maker.close()
+            self._compiler.close()
             self._resources.clear()
 
     def as_default(self) -> Pushed[Any]:
-        """Makes this the thread's default session within a ``with`` block, without closing it at the end.
+        """Make this the thread's default session within a ``with`` block, without closing it at the end.
 
         Returns:
-            A context manager that gives the session.
+            A context manager whose value is the session.
         """
         return session_stack.push(self)
 
     def _check_not_cancelled(self, error: OpError) -> None:
-        """CancelledError instead of the error of a session that was closed while it ran, unless a wait ended so."""
+        """Raise CancelledError if the session was closed while it ran, unless a waiting kernel already raised one."""
         if self._resources.is_closed and not (
             isinstance(error, CancelledError) and _WAIT_ENDED in error.message
         ):
@@ -327,27 +327,27 @@ class BaseSession:
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
     ) -> Any:
-        """Runs what ``fetches`` need and returns their values.
+        """Run the operations that ``fetches`` need and return the values of ``fetches``.
 
         Args:
             fetches: a tensor, operation, variable or name, or lists, tuples, dicts and classes of them.
-            feed_dict: from tensor (or name) to the value to use in its place, an array of its dtype and shape or what
-                converts to one; None: nothing is fed.
-            options: ``RunOptions``, or anything with its attributes (``timeout_in_ms`` in milliseconds); None: its
+            feed_dict: from tensor (or name) to the value that replaces it, an array of its dtype and shape or an object
+                that converts to one; None: nothing is fed.
+            options: ``RunOptions``, or an object with its attributes (``timeout_in_ms`` in milliseconds); None: its
                 defaults.
-            run_metadata: ``RunMetadata`` that is filled in; None: nothing is measured.
+            run_metadata: ``RunMetadata`` to fill in; None: nothing is measured.
 
         Returns:
-            The structure of ``fetches`` with a NumPy array or scalar for every tensor and None for every operation.
+            The structure of ``fetches`` with a NumPy array or scalar for each tensor and None for each operation.
 
         Raises:
             RuntimeError: the session is closed or the graph is empty.
-            TypeError: something that cannot be fetched or fed, or a ``feed_dict`` that is none.
-            ValueError: a fetch of another graph, or a fed value of another shape or type.
+            TypeError: a fetch or feed has the wrong type, or ``feed_dict`` is not a dict.
+            ValueError: a fetch is from another graph, or a fed value has the wrong shape or type.
             InvalidArgumentError: the graph cannot be placed, or a placeholder is not fed.
-            DeadlineExceededError: the run took longer than its time limit.
-            CancelledError: the session was closed meanwhile.
-            OpError: a kernel failed; the class says how.
+            DeadlineExceededError: the step exceeded its time limit.
+            CancelledError: the session was closed during the step.
+            OpError: a kernel failed; the class tells how.
         """
         try:
             if options is None and run_metadata is None:
@@ -364,7 +364,7 @@ class BaseSession:
             raise
 
     def _run(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
-        """What ``run`` does where no earlier run made everything ready."""
+        """Run a step without a cached runner."""
         self._check_open()
         if not self._graph._operations:
             gap = " " if self._release == "2.21" else "  "
@@ -384,7 +384,7 @@ class BaseSession:
         return structure.build(plan.run(values))
 
     def _runner_of(self, fetches: Any, feed_dict: Any) -> _Runner | None:
-        """What an earlier run with the same fetches and fed keys made ready, unless the graph has changed since."""
+        """Return the cached runner for these fetches and feed keys, unless the graph has changed since."""
         if self._placer.version != self._graph._version:
             return None
         try:
@@ -393,12 +393,12 @@ class BaseSession:
             return None
 
     def _remember(self, fetches: Any, feed_dict: Any, runner: _Runner) -> None:
-        """Keeps a runner for fetches that are atoms, or a list, tuple or dict of them, and keys that are."""
+        """Cache a runner if the fetches are atoms or a list, tuple or dict of atoms, and the feed keys are atoms."""
         cls = type(fetches)
         if cls is dict:
-            are_atoms = all(type(key) is str and type(one) in _ATOMS for key, one in fetches.items())
+            are_atoms = all(type(key) is str and type(fetch) in _ATOMS for key, fetch in fetches.items())
         elif cls is list or cls is tuple:
-            are_atoms = all(type(one) in _ATOMS for one in fetches)
+            are_atoms = all(type(fetch) in _ATOMS for fetch in fetches)
         else:
             are_atoms = cls in _ATOMS
         keys = feed_dict or ()
@@ -410,28 +410,31 @@ class BaseSession:
     def _run_with_options(
         self, signature: Signature, values: list[Any], options: Any, run_metadata: Any
     ) -> list[Any]:
-        """Runs as ``options`` and the session's config ask for, and fills in ``run_metadata``."""
-        asked = StepOptions.of(options, self._timeout_ms, self._pools, self._graph, self._release)
+        """Run a step with ``options`` and the session's config, and fill in ``run_metadata``."""
+        step_options = StepOptions.of(options, self._timeout_ms, self._pools, self._graph, self._release)
         if self._target:
-            return self._run_on_tasks(signature, values, asked, options, run_metadata)
+            return self._run_on_tasks(signature, values, step_options, options, run_metadata)
         costs = self._costs.due(signature)
-        is_traced = costs is not None or (asked.trace_level > 0 and run_metadata is not None)
-        plan = self._plan(signature, PlanOptions(is_traced, asked.limit_ms > 0, asked.most_lanes))
-        trace = Trace(plan.schedule, self._maker.backends, feeds=values) if is_traced else None
+        is_traced = costs is not None or (step_options.trace_level > 0 and run_metadata is not None)
+        plan = self._plan(
+            signature, PlanOptions(is_traced, step_options.limit_ms > 0, step_options.most_lanes)
+        )
+        trace = Trace(plan.schedule, self._compiler.backends, feeds=values) if is_traced else None
         watchers: list[Callable[..., None]] = []
-        limits = step_limits(asked.limit_ms, self._graph, self._release)
-        if asked.limit_ms:
+        limits = step_limits(step_options.limit_ms, self._graph, self._release)
+        if step_options.limit_ms:
             watchers.append(deadline_check(limits, plan.schedule))
         if trace is not None:
             watchers.append(trace.record)
-        first = {one.name: one.next_allocation_id() for one in self._devices.allocators.values()}
+        allocators = self._devices.allocators.values()
+        first_allocation = {allocator.name: allocator.next_allocation_id() for allocator in allocators}
         try:
             with limited(limits):
                 fetched = plan.run([*watchers, *values])
         except ResourceExhaustedError as error:
-            if not asked.lists_tensors:
+            if not step_options.lists_tensors:
                 raise
-            raise error_with_usage(error, first) from error.__cause__
+            raise error_with_usage(error, first_allocation) from error.__cause__
         if trace is not None:
             trace.end()
         if run_metadata is not None or costs is not None:
@@ -439,13 +442,17 @@ class BaseSession:
         return fetched
 
     def _run_on_tasks(
-        self, signature: Signature, values: list[Any], asked: StepOptions, options: Any, run_metadata: Any
+        self,
+        signature: Signature,
+        values: list[Any],
+        step_options: StepOptions,
+        options: Any,
+        run_metadata: Any,
     ) -> list[Any]:
-        """Runs as ``options`` ask for with a target; only ``FULL_TRACE`` traces, as with TensorFlow's servers."""
-        is_traced = run_metadata is not None and asked.trace_level == FULL_TRACE
-        with limited(
-            step_limits(asked.limit_ms, self._graph, self._release)
-        ):  # tasks take up a plan within it, too
+        """Run a step on a cluster; only ``FULL_TRACE`` records a trace, as with TensorFlow's servers."""
+        is_traced = run_metadata is not None and step_options.trace_level == FULL_TRACE
+        # The limit includes the registration of the plan with the tasks.
+        with limited(step_limits(step_options.limit_ms, self._graph, self._release)):
             plan: Any = self._plan(signature, PlanOptions(is_traced))
             if run_metadata is None:
                 return list(plan.run(values))
@@ -453,7 +460,7 @@ class BaseSession:
             return list(plan.run_with_metadata(values, run_metadata, wants_graphs))
 
     def _plan(self, signature: Signature, options: PlanOptions = PLAIN) -> Plan:
-        """The plan of a signature, made at its first use; as in TensorFlow it stays as it is when the graph grows."""
+        """Return the plan of a signature, compiled on first use; as in TensorFlow it is kept when the graph grows."""
         plans: dict[Any, Plan] = self._plans if options == PLAIN else self._other_plans
         key = signature if options == PLAIN else (signature, options)
         if self._placer.version == self._graph._version:
@@ -469,7 +476,7 @@ class BaseSession:
             if plan is None:
                 try:
                     located = self._placer.located(signature)
-                    plan = plans[key] = self._maker.make(*located, options)
+                    plan = plans[key] = self._compiler.make(*located, options)
                 except OpError as error:
                     if error.op is None or "{{node" in error.message:
                         raise error_with_lines(error, self._graph, self._release) from error.__cause__
@@ -479,18 +486,18 @@ class BaseSession:
             return plan
 
     def partial_run_setup(self, fetches: FetchLike, feeds: Sequence[Any] | None = None) -> str:
-        """Begins a step that feeds and fetches piece by piece.
+        """Set up a step that feeds and fetches in several calls.
 
         Args:
-            fetches: all that will be fetched, as for ``run``.
-            feeds: the tensors (or names, or objects of several tensors) that will be fed; None: none.
+            fetches: all fetches, as in ``run``.
+            feeds: all tensors (or names, or objects of several tensors) to be fed; None: none.
 
         Returns:
-            The handle that ``partial_run`` takes.
+            The handle for ``partial_run``.
 
         Raises:
             RuntimeError: the session is closed.
-            TypeError: something that cannot be fetched or fed.
+            TypeError: a fetch or feed has the wrong type.
             InvalidArgumentError: there is nothing to fetch.
         """
         self._check_open()
@@ -501,19 +508,19 @@ class BaseSession:
             return self._partial_runs.set_up(signature, self._placer.located_in_whole)
 
     def partial_run(self, handle: str, fetches: FetchLike, feed_dict: FeedDict | None = None) -> Any:
-        """Feeds and fetches a part of what ``partial_run_setup`` named; every node of the graph runs once.
+        """Feed and fetch a part of a step set up by ``partial_run_setup``; each node runs once.
 
         Args:
-            handle: what ``partial_run_setup`` returned.
-            fetches: a part of its fetches, without operations.
-            feed_dict: from tensor (or name) to value, for a part of its feeds; None: nothing is fed.
+            handle: the handle from ``partial_run_setup``.
+            fetches: some of its fetches, without operations.
+            feed_dict: from tensor (or name) to value, for some of its feeds; None: nothing is fed.
 
         Returns:
-            The structure of ``fetches`` with a NumPy array or scalar for every tensor.
+            The structure of ``fetches`` with a NumPy array or scalar for each tensor.
 
         Raises:
-            RuntimeError: the session is closed, or operations are among the fetches.
-            InvalidArgumentError: something that was not set up, or had its turn already, or needs more feeds.
+            RuntimeError: the session is closed, or ``fetches`` contains operations.
+            InvalidArgumentError: a feed or fetch was not set up or is repeated, or a fetch needs more feeds.
         """
         self._check_open()
         structure = FetchStructure(self._graph, fetches, self._release)
@@ -530,7 +537,7 @@ class BaseSession:
         with self._lock:
             self._check_open()
             self._placer.current()
-            plan = self._maker.make(*located, done=done)
+            plan = self._compiler.make(*located, done=done)
         if not self._target:
             return plan.run(list(feeds.values()))
         try:
@@ -541,19 +548,19 @@ class BaseSession:
     def make_callable(
         self, fetches: FetchLike, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function that runs ``fetches``, for many runs of one signature.
+        """Return a function that runs ``fetches``, for many steps with the same signature.
 
         Args:
-            fetches: as for ``run``.
-            feed_list: the tensors (or names) that the function's positional arguments are fed to; None: none.
-            accept_options: whether it also takes ``options`` and ``run_metadata``, by name.
+            fetches: as in ``run``.
+            feed_list: the tensors (or names) fed with the function's positional arguments; None: none.
+            accept_options: whether the function also accepts the keyword arguments ``options`` and ``run_metadata``.
 
         Returns:
             A function that returns what ``run`` would.
 
         Raises:
             RuntimeError: the session is closed.
-            TypeError: ``feed_list`` is no list or tuple, or something in it cannot be fed.
+            TypeError: ``feed_list`` is not a list or tuple, or an item cannot be fed.
         """
         self._check_open()
         if feed_list is not None and not isinstance(feed_list, list | tuple):
@@ -571,7 +578,7 @@ class BaseSession:
             ready[0] = self._plan(signature).run
             return ready[0]
 
-        if self._timeout_ms or self._costs.every:  # every call has a limit of its own
+        if self._timeout_ms or self._costs.every:  # the time limit and cost model need a full run
             return lambda *arguments, **options: self.run(
                 fetches, dict(zip(tensors, arguments, strict=True)) or None, **options
             )

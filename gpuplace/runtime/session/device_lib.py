@@ -1,4 +1,4 @@
-"""The listing of ``tensorflow.python.client.device_lib`` and the questions of ``tf.test`` about GPUs.
+"""``tensorflow.python.client.device_lib`` and the GPU queries of ``tf.test``.
 
 >>> from gpuplace.runtime.memory.process_state import use_machine
 >>> machine = use_machine("1x Tesla K40c")
@@ -34,10 +34,10 @@ __all__ = ["LocalDevice", "gpu_device_name", "is_gpu_available", "list_local_dev
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LocalDevice:
-    """One line of the listing; prints like the protobuf message TensorFlow lists."""
+    """Device of the process; printed like TensorFlow's protobuf message."""
 
     device: DeviceAttributes
-    """The device behind it."""
+    """Underlying device."""
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class LocalDevice:
 
     @property
     def memory_limit(self) -> int:
-        """Bytes."""
+        """Memory limit in bytes."""
         return self.device.memory_limit
 
     @property
@@ -61,12 +61,12 @@ class LocalDevice:
 
     @property
     def incarnation(self) -> int:
-        """Number that tells the device from an earlier one of that name."""
+        """Number that distinguishes this device from earlier devices of the same name."""
         return self.device.incarnation
 
     @property
     def physical_device_desc(self) -> str:
-        """Hardware of a GPU; ``""`` for other devices."""
+        """Description of a GPU's hardware; ``""`` for other devices."""
         return self.device.physical_device_desc
 
     def __repr__(self) -> str:
@@ -96,16 +96,16 @@ def _locality_lines(locality: DeviceLocality) -> list[str]:
 
 
 def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
-    """The devices that a session gets; makes them, with all that this settles for the process.
+    """Return the devices that a session gets; creates the process's devices.
 
     Args:
-        session_config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+        session_config: a ``ConfigProto``, or an object with its attributes; None: its defaults.
 
     Returns:
         A list of ``LocalDevice``.
 
     Raises:
-        OpError: as for ``session_devices``.
+        OpError: as in ``session_devices``.
     """
     return [LocalDevice(device) for device in session_devices(session_config)]
 
@@ -113,34 +113,34 @@ def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """Whether a session has a GPU, of at least that compute capability if one is given.
+    """Whether a session has a GPU, with a minimal compute capability if one is given.
 
     Args:
-        cuda_only: kept for programs that pass it; all GPUs here are CUDA GPUs.
+        cuda_only: ignored, because all GPUs here are CUDA GPUs.
         min_cuda_compute_capability: major and minor number; None: any.
 
     Returns:
         A Python bool.
 
     Raises:
-        OpError: as for ``session_devices``.
+        OpError: as in ``session_devices``.
     """
-    found = (device for device in list_local_devices() if device.device_type == "GPU")
+    gpus = (device for device in list_local_devices() if device.device_type == "GPU")
     if min_cuda_compute_capability is None:
-        return any(found)
-    return any(_compute_capability(device) >= tuple(min_cuda_compute_capability) for device in found)
+        return any(gpus)
+    return any(_compute_capability(device) >= tuple(min_cuda_compute_capability) for device in gpus)
 
 
 def gpu_device_name() -> str:
-    """``/device:GPU:0`` where a session has a GPU, else ``""``.
+    """Return ``/device:GPU:0`` if a session has a GPU, otherwise ``""``.
 
     Raises:
-        OpError: as for ``session_devices``.
+        OpError: as in ``session_devices``.
     """
     return next((device.name for device in list_local_devices() if device.device_type == "GPU"), "")
 
 
 def _compute_capability(device: LocalDevice) -> tuple[int, ...]:
-    """``(3, 5)`` from the description's last part."""
+    """Return the compute capability from a GPU's description, such as ``(3, 5)``; ``(0, 0)`` if it has none."""
     _, _, text = device.physical_device_desc.partition("compute capability: ")
     return tuple(int(number) for number in text.split(".")) if text else (0, 0)

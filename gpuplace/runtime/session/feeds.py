@@ -1,4 +1,4 @@
-"""What a caller feeds: keys to tensors, values to arrays of the tensors' types.
+"""Feeds: converts keys to tensors and values to arrays of the tensors' types.
 
 >>> flat_pairs({("a", "b"): (1, 2), "c": 3}, "1.15")
 [('a', 1), ('b', 2), ('c', 3)]
@@ -21,11 +21,11 @@ from gpuplace.runtime.session.tensor_handle import TensorHandle
 
 
 class Feed:
-    """How values for one tensor are checked and converted.
+    """Checks and converts the values fed to one tensor.
 
     Args:
-        tensor: what is fed.
-        release: whose error texts to use.
+        tensor: the fed tensor.
+        release: release whose error texts are used.
     """
 
     __slots__ = ("_dtype", "_numpy_dtype", "_release", "_sizes", "tensor")
@@ -40,22 +40,22 @@ class Feed:
         self._sizes = tensor.shape.sizes
 
     def convert(self, value: Any, key: Any) -> Any:
-        """The value as an array of the tensor's type, not copied where it is one.
+        """Return the value as an array of the tensor's type; an array of that type is not copied.
 
         Raises:
-            TypeError: a tensor, or a number that the type cannot hold.
-            ValueError: no array, or one of a shape that does not fit the tensor's.
+            TypeError: the value is a tensor, or a number that the type cannot represent.
+            ValueError: the value is not an array, or its shape does not fit the tensor's.
         """
         if type(value) is not np.ndarray or value.dtype != self._numpy_dtype:
             value = self._converted(value, key)
         shape = value.shape
         if shape != self._sizes and not self.tensor.shape.is_compatible_with(shape):
             tensor = self.tensor
-            name, wanted = tensor.name, str(tensor.shape)
+            name, expected = tensor.name, str(tensor.shape)
             if self._release != "2.21":
-                name, wanted = repr(name), repr(wanted)
+                name, expected = repr(name), repr(expected)
             raise ValueError(
-                f"Cannot feed value of shape {shape!r} for Tensor {name}, which has shape {wanted}"
+                f"Cannot feed value of shape {shape!r} for Tensor {name}, which has shape {expected}"
             )
         return value
 
@@ -91,7 +91,7 @@ class Feed:
 
 
 def feedable(graph: Graph, key: Any) -> Tensor:
-    """The tensor that a key of a feed dict stands for.
+    """Return the tensor for a key of a feed dict.
 
     Raises:
         TypeError: the key names no tensor of the graph.
@@ -108,7 +108,7 @@ def feedable(graph: Graph, key: Any) -> Tensor:
 
 
 def feedable_parts(graph: Graph, key: Any) -> list[Tensor]:
-    """The tensors that a key of a feed dict stands for: one, or those of an object of several.
+    """Return the tensors for a key of a feed dict: one, or those of an object of several tensors.
 
     Raises:
         TypeError: the key names no tensor of the graph.
@@ -119,7 +119,7 @@ def feedable_parts(graph: Graph, key: Any) -> list[Tensor]:
 
 
 def flat_feeds(graph: Graph, feed_dict: Any, release: str) -> dict[Tensor, tuple[Any, Any]]:
-    """Tensor to its value and the caller's key, for every tensor that ``feed_dict`` feeds."""
+    """Return the value and the caller's key of each tensor that ``feed_dict`` feeds, by tensor."""
     feeds: dict[Tensor, tuple[Any, Any]] = {}
     for key, value in flat_pairs(feed_dict, release):
         pairs = None if isinstance(key, Tensor | str | bytes) else composite_pairs(key, value)
@@ -129,11 +129,11 @@ def flat_feeds(graph: Graph, feed_dict: Any, release: str) -> dict[Tensor, tuple
 
 
 def flat_pairs(feed_dict: Any, release: str) -> list[tuple[Any, Any]]:
-    """Keys with values; keys that are tuples are taken apart along with their values.
+    """Return pairs of keys and values; tuple keys are split together with their values.
 
     Raises:
-        TypeError: this is not a dict.
-        ValueError: a tuple of keys has another number of values.
+        TypeError: ``feed_dict`` is not a dict.
+        ValueError: a tuple key and its value have different lengths.
     """
     if not isinstance(feed_dict, Mapping):
         if release != "2.21":

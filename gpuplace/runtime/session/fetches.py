@@ -1,7 +1,7 @@
-"""What a caller of ``run`` may ask for, and how the answer gets the same form.
+"""Fetches of ``run``: flattens their structure, and builds the result with the same structure.
 
-A structure of lists, tuples, dicts and classes is flattened to tensors and operations, each once, and the values are
-put back in its form::
+A structure of lists, tuples, dicts and classes is flattened to unique tensors and operations, and the result is built
+from their values::
 
     [c, {"x": a, "y": [b, c]}]  ──flatten──>  c, a, b  ──run──>  C, A, B  ──build──>  [C, {"x": A, "y": [B, C]}]
 
@@ -32,14 +32,14 @@ Build = Callable[[Sequence[Any]], Any]
 
 
 Fetch = Callable[[Any], tuple[Sequence[Any], Build]]
-"""Gives the tensors of an object, and what makes the fetched value of theirs."""
+"""Returns the tensors of an object, and the function that builds the fetched value from theirs."""
 
 Feed = Callable[[Any, Any], Sequence[tuple[Any, Any]]]
-"""Gives tensors and values for an object that is fed with a value."""
+"""Returns tensors and values for an object and the value fed to it."""
 
 
 class _Composite(NamedTuple):
-    """How objects of a class are fetched and fed."""
+    """Functions to fetch and feed the objects of a class."""
 
     kind: type
     fetch: Fetch
@@ -49,16 +49,16 @@ class _Composite(NamedTuple):
 
 _composites: list[_Composite] = []
 
-_WORDS = (
+_MESSAGES = (
     "Fetch argument {fetch!r} has invalid type {type!r}",
     "Fetch argument {fetch!r} has invalid type {type!r}, must be a string or Tensor. ({error})",
     "Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})",
     "Operation {name!r} has been marked as not fetchable. Typically this happens when it is defined in another function"
     " or code block. Use return values,explicit Python locals or TensorFlow collections to access it.",
 )
-"""Errors: nothing given, wrong type, not in this graph, not to be fetched."""
+"""Errors: fetch is None, wrong type, not in this graph, not fetchable."""
 
-_WORDS_2_21 = (
+_MESSAGES_2_21 = (
     'Argument `fetch` = {fetch} has invalid type "{type.__name__}". Cannot be None',
     'Argument `fetch` = {fetch} has invalid type "{type.__name__}" must be a string or Tensor. ({error})',
     "Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({error})",
@@ -70,12 +70,12 @@ _WORDS_2_21 = (
 def register_composite_fetch(
     kind: type, parts: Callable[[Any], Sequence[Tensor]], build: Callable[[Sequence[Any]], Any]
 ) -> None:
-    """Makes objects of a class fetchable and feedable.
+    """Make objects of a class fetchable and feedable.
 
     Args:
         kind: the class.
         parts: a function from an object to its tensors.
-        build: a function from the values of the tensors to what a fetch gives.
+        build: a function from the values of the tensors to the fetched value.
     """
 
     def pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]]:
@@ -90,20 +90,19 @@ def register_session_run_conversion_functions(
     feed_function: Feed | None = None,
     feed_function_for_partial_run: Callable[[Any], Sequence[Any]] | None = None,
 ) -> None:
-    """Makes objects of a class fetchable and feedable.
+    """Make objects of a class fetchable and feedable.
 
     Args:
         tensor_type: the class.
-        fetch_function: from an object to a list of what to fetch, and a function from the values to the result.
-        feed_function: from an object and the value fed for it to a list of pairs of tensor and value; None: it cannot
-            be fed.
-        feed_function_for_partial_run: from an object to the tensors that are fed for it; None: those of
+        fetch_function: a function from an object to its fetches, and a function from their values to the result.
+        feed_function: a function from an object and its fed value to pairs of tensor and value; None: it cannot be fed.
+        feed_function_for_partial_run: a function from an object to the tensors to feed; None: those of
             ``fetch_function``.
 
     Raises:
-        ValueError: the class, or one derived from it, is registered already.
+        ValueError: the class, or a subclass, is registered already.
     """
-    if any(issubclass(known.kind, tensor_type) for known in _composites):
+    if any(issubclass(composite.kind, tensor_type) for composite in _composites):
         raise ValueError(f"{tensor_type} has already been registered so ignore it.")
     _composites.insert(
         0, _Composite(tensor_type, fetch_function, feed_function, feed_function_for_partial_run)
@@ -111,24 +110,24 @@ def register_session_run_conversion_functions(
 
 
 def _fed_parts(key: Any, parts: Sequence[Tensor], value: Any) -> Sequence[tuple[Any, Any]]:
-    """The tensors of an object with their values; a constant at the end need not be fed.
+    """Return the tensors of an object with their values; constants at the end need not be fed.
 
     Raises:
-        ValueError: there are more values, or fewer.
+        ValueError: the number of values is wrong.
     """
     values = list(value)
     if len(values) > len(parts) and all(part is None for part in values[len(parts) :]):
         values = values[: len(parts)]  # slices without a known shape
-    given = parts[: len(values)]
+    fed = parts[: len(values)]
     if len(values) > len(parts) or any(part.op.type != "Const" for part in parts[len(values) :]):
         raise ValueError(f"Feeding {key!r} takes {len(parts)} values, for {list(parts)}; got {len(values)}.")
-    return list(zip(given, values, strict=True))
+    return list(zip(fed, values, strict=True))
 
 
 def _composite(value: Any) -> _Composite | None:
-    for known in _composites:
-        if isinstance(value, known.kind):
-            return known
+    for composite in _composites:
+        if isinstance(value, composite.kind):
+            return composite
     return None
 
 
@@ -146,30 +145,30 @@ register_composite_fetch(SparseTensor, parts_of, lambda parts: SparseTensorValue
 
 
 def composite_pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]] | None:
-    """The tensors that feeding ``key``, an object of several tensors, feeds, with their values; None for a single one.
+    """Return the tensors that feeding an object of several tensors feeds, with their values; None for a single tensor.
 
     Raises:
         TypeError: the object cannot be fed.
-        ValueError: the value has more parts, or fewer.
+        ValueError: the number of values is wrong.
     """
-    found = _composite(key)
-    if found is None:
+    composite = _composite(key)
+    if composite is None:
         return None
-    if found.feed is None:
-        raise TypeError(f"Cannot feed {key!r}: no function to do that was registered for {found.kind}")
-    return found.feed(key, value)
+    if composite.feed is None:
+        raise TypeError(f"Cannot feed {key!r}: no function to do that was registered for {composite.kind}")
+    return composite.feed(key, value)
 
 
 def composite_parts(key: Any) -> Sequence[Any] | None:
-    """The tensors that feeding ``key``, an object of several tensors, feeds; None for a single one."""
-    found = _composite(key)
-    if found is None:
+    """Return the tensors that feeding an object of several tensors feeds; None for a single tensor."""
+    composite = _composite(key)
+    if composite is None:
         return None
-    return found.fetch(key)[0] if found.parts is None else found.parts(key)
+    return composite.fetch(key)[0] if composite.parts is None else composite.parts(key)
 
 
 class _Leaf:
-    """Gives the value of one tensor, or None for an operation."""
+    """Callable that returns the value of one tensor, or None for an operation."""
 
     __slots__ = ("position",)
 
@@ -184,7 +183,7 @@ _NESTED = -1
 
 
 def _flat_list(positions: list[int | None]) -> Build:
-    """Gives a list of the values at ``positions``, None if that is None."""
+    """Return a function that returns the values at ``positions`` as a list, with None for position None."""
     if not any(position is not None for position in positions):
         return lambda values: [None] * len(positions)
     count = len(positions)
@@ -194,39 +193,39 @@ def _flat_list(positions: list[int | None]) -> Build:
 
 
 def parts_of_fetch(fetch: Any) -> Sequence[Any] | None:
-    """What is fetched for an object of several tensors, or of a class with ``attrs``; None for anything else."""
+    """Return the fetches of an object of several tensors, or of a class with ``attrs``; None for any other object."""
     fields = getattr(type(fetch), "__attrs_attrs__", None)
     if fields is not None:
         return [getattr(fetch, field.name) for field in fields]
     if isinstance(fetch, Tensor | Operation):
         return None
-    found = _composite(fetch)
-    return None if found is None else found.fetch(fetch)[0]
+    composite = _composite(fetch)
+    return None if composite is None else composite.fetch(fetch)[0]
 
 
 class FetchStructure:
-    """The flat form of what was asked for.
+    """Flattened fetches.
 
     Args:
         graph: the graph.
-        fetches: what was asked for.
-        release: whose error texts to use.
-        session: who answers; handles of its tensors come as ``TensorHandle``. None: as texts.
+        fetches: the fetches.
+        release: release whose error texts are used.
+        session: session of the ``TensorHandle`` objects built for handles of its tensors; None: handles remain strings.
 
     Attributes:
-        tensors: the tensors, each once, in order of appearance.
-        operations: the operations, each once.
-        build: puts the values of ``tensors``, in that order, into the form that was asked for.
+        tensors: unique tensors, in order of appearance.
+        operations: unique operations.
+        build: function from the values of ``tensors`` to the structure of the fetches.
 
     Raises:
-        TypeError: something that cannot be fetched.
-        ValueError: a name or element that is not of this graph.
+        TypeError: a fetch has the wrong type.
+        ValueError: a name or element is not in this graph.
     """
 
     def __init__(self, graph: Graph, fetches: Any, release: str = "1.15", session: Any = None) -> None:
         self._graph = graph
         self._session = session
-        self._words = _WORDS_2_21 if release == "2.21" else _WORDS
+        self._messages = _MESSAGES_2_21 if release == "2.21" else _MESSAGES
         self._positions: dict[Tensor, int] = {}
         self._operations: dict[Operation, None] = {}
         try:
@@ -238,7 +237,7 @@ class FetchStructure:
 
     def _visit(self, fetch: Any) -> Build:
         if fetch is None:
-            raise TypeError(self._words[0].format(fetch=fetch, type=type(fetch)))
+            raise TypeError(self._messages[0].format(fetch=fetch, type=type(fetch)))
         if isinstance(fetch, (list, tuple)):
             return self._sequence(fetch)
         if isinstance(fetch, Mapping):
@@ -256,21 +255,21 @@ class FetchStructure:
 
     def _element(self, element: Any, fetch: Any) -> Build:
         try:
-            found = self._graph.as_graph_element(element, allow_tensor=True, allow_operation=True)
+            item = self._graph.as_graph_element(element, allow_tensor=True, allow_operation=True)
         except TypeError as error:
-            raise TypeError(self._words[1].format(fetch=fetch, type=type(fetch), error=error)) from None
+            raise TypeError(self._messages[1].format(fetch=fetch, type=type(fetch), error=error)) from None
         except (ValueError, KeyError) as error:
-            raise ValueError(self._words[2].format(fetch=fetch, error=error)) from None
-        if not self._graph.is_fetchable(found):
-            name = found.op.name if isinstance(found, Tensor) else found.name
-            raise ValueError(self._words[3].format(name=name))
-        if isinstance(found, Operation):
-            self._operations.setdefault(found)
+            raise ValueError(self._messages[2].format(fetch=fetch, error=error)) from None
+        if not self._graph.is_fetchable(item):
+            name = item.op.name if isinstance(item, Tensor) else item.name
+            raise ValueError(self._messages[3].format(name=name))
+        if isinstance(item, Operation):
+            self._operations.setdefault(item)
             return _Leaf(None)
-        leaf = _Leaf(self._positions.setdefault(found, len(self._positions)))
-        if self._session is None or found.op.type not in SESSION_HANDLES:
+        leaf = _Leaf(self._positions.setdefault(item, len(self._positions)))
+        if self._session is None or item.op.type not in SESSION_HANDLES:
             return leaf
-        session, dtype = self._session, found.op.inputs[0].dtype.base_dtype
+        session, dtype = self._session, item.op.inputs[0].dtype.base_dtype
         return lambda values: TensorHandle(leaf(values), dtype, session)
 
     def _sequence(self, fetches: Any) -> Build:

@@ -1,6 +1,6 @@
-"""A block of code that sees a process as if just started: its own default graph, machine, release and GPU devices.
+"""Context in which the process looks freshly started: its own default graph, machine, release and GPU devices.
 
-Nothing that happens inside is left behind, whatever it changes and however it ends:
+All changes made inside are undone, however the block ends:
 
 >>> from gpuplace.graph.stacks import graph_stack
 >>> from gpuplace.runtime.memory.process_state import current_machine, use_machine
@@ -33,7 +33,7 @@ VARIABLES = (
     releases.ENVIRONMENT_VARIABLE,
     "TF_FORCE_GPU_ALLOW_GROWTH",
 )
-"""Environment variables that a program may set for TensorFlow; put back after the block."""
+"""Environment variables that a program may set for TensorFlow; restored after the block."""
 
 
 @contextlib.contextmanager
@@ -42,22 +42,22 @@ def fresh_process(
     release: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
-    """Runs a ``with`` block without a trace in the process's state.
+    """Run a ``with`` block without side effects on the process's state.
 
     Args:
-        machine: the machine inside; the one outside if None.
-        release: the release inside; the one outside if None.
-        environ: environment variables inside.
+        machine: machine inside the block; None: the current one.
+        release: release inside the block; None: the current one.
+        environ: environment variables inside the block.
 
     Raises:
-        InvalidArgumentError: the machine's text is not understood.
-        ValueError: an unknown release.
+        InvalidArgumentError: the text of the machine is invalid.
+        ValueError: the release is unknown.
     """
     inside = process_state.current_machine() if machine is None else machine
     chosen_release = releases.resolve(release)
     variables = {name: os.environ.get(name) for name in {*VARIABLES, *(environ or {})}}
     with contextlib.ExitStack() as undo:
-        undo.callback(_put_back, variables)
+        undo.callback(_restore, variables)
         os.environ.update(environ or {})
         undo.enter_context(process_state.fresh())
         undo.callback(releases.set_release, releases.chosen_release())
@@ -68,7 +68,7 @@ def fresh_process(
         yield
 
 
-def _put_back(variables: Mapping[str, str | None]) -> None:
+def _restore(variables: Mapping[str, str | None]) -> None:
     for name, value in variables.items():
         if value is None:
             os.environ.pop(name, None)

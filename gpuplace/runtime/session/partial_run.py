@@ -1,13 +1,13 @@
-"""Partial runs: one step in several calls, which feed and fetch piece by piece; every node runs once.
+"""Partial runs: one step in several calls, each with some of the feeds and fetches; each node runs once.
 
 ::
 
     handle = session.partial_run_setup([r1, r2], [a, b, c])
-    r1_value = session.partial_run(handle, r1, {a: 1, b: 2})       runs r1 = a + b, and all that needs a and b alone
+    r1_value = session.partial_run(handle, r1, {a: 1, b: 2})       runs r1 = a + b, and all else that needs only a and b
     session.partial_run(handle, r2, {c: r1_value})                 runs r2 = r1 * c, with the r1 of the first call
 
-Each call runs what the feeds so far make possible, also what nobody has fetched yet. What later nodes will need is kept
-and fed to them.
+Each call runs all nodes whose feeds are complete, whether they are fetched or not. Tensors that later nodes need are
+kept and fed to them.
 
 Source: tensorflow/core/common_runtime/direct_session.cc (PRunSetup, PRun), releases 1.15 and 2.21.
 """
@@ -32,40 +32,40 @@ from gpuplace.runtime.plan.step_errors import with_lines
 from gpuplace.runtime.session.session_placement import Located
 
 Run = Callable[[Located, Mapping[Tensor, Any], frozenset[Operation]], list[Any]]
-"""Runs what is located with the values of its feeds; the given operations have run."""
+"""Runs a located signature with the values of its feeds; the operations of the set have already run."""
 
 
 @dataclass
 class _State:
-    """What a handle stands for."""
+    """State of a partial run."""
 
     located: Located
-    """All of it, in the graph that runs."""
+    """The whole signature in the executed graph."""
     names: dict[str, Tensor]
-    """The tensors of that graph that are fed or fetched, by their names."""
+    """Fed or fetched tensors of the executed graph, by name."""
     operations: list[Operation]
-    """All that is needed, sources first."""
+    """All needed operations, in topological order."""
     units: list[dict[Operation, None]]
-    """The operations, those of a loop together."""
+    """The operations; those of a loop form one unit."""
     fetches: set[Tensor]
-    """Not fetched yet."""
+    """Tensors that have not been fetched yet."""
     feeds: set[Tensor]
-    """Not fed yet."""
+    """Tensors that have not been fed yet."""
     all_fetches: frozenset[Tensor]
     all_feeds: frozenset[Tensor]
-    known: dict[Tensor, Any] = field(default_factory=dict)
-    """Values that were fed, or computed and kept."""
+    values_so_far: dict[Tensor, Any] = field(default_factory=dict)
+    """Values of tensors that were fed, or computed and kept."""
     done: set[Operation] = field(default_factory=set)
-    """What has run."""
+    """Operations that have run."""
 
 
 class PartialRuns:
-    """The partial runs of one session.
+    """Partial runs of one session.
 
     Args:
         graph: the session's graph.
-        release: whose error texts to use.
-        has_target: whether a master on a cluster answers, which counts no feed of a call that is refused.
+        release: release whose error texts are used.
+        has_target: whether the session runs on a cluster, whose master undoes the feeds of a failed call.
     """
 
     def __init__(self, graph: Graph, release: str, has_target: bool = False) -> None:
@@ -77,11 +77,11 @@ class PartialRuns:
         self._lock = threading.Lock()
 
     def set_up(self, signature: Signature, locate: Callable[[Signature], Located]) -> str:
-        """Begins a partial run; returns its handle.
+        """Set up a partial run and return its handle.
 
         Args:
-            signature: all that will be fetched, run and fed.
-            locate: finds it in the graph that runs.
+            signature: all fetches, targets and feeds.
+            locate: finds a signature in the executed graph.
         """
         if not signature[0] and not signature[1]:
             raise self._error("Must specify at least one target to fetch or execute.")
@@ -111,17 +111,17 @@ class PartialRuns:
     def run(
         self, handle: str, fetches: Sequence[Tensor], feeds: Mapping[Tensor, Any], run_part: Run
     ) -> list[Any]:
-        """Feeds and fetches a part of what was set up.
+        """Feed and fetch a part of the signature.
 
         Args:
-            handle: what ``set_up`` returned.
-            fetches: what to fetch now.
-            feeds: what to feed now.
-            run_part: runs what is to run now.
+            handle: the handle from ``set_up``.
+            fetches: the tensors to fetch.
+            feeds: the values to feed.
+            run_part: runs a part of the graph.
 
         Raises:
-            InvalidArgumentError: an unknown handle, a feed or fetch that was not set up or had its turn already, or a
-                fetch that needs more feeds.
+            InvalidArgumentError: the handle is unknown, a feed or fetch was not set up or is repeated, or a fetch needs
+                more feeds.
         """
         with self._lock:
             state = self._states.get(handle)
@@ -134,35 +134,35 @@ class PartialRuns:
             fetches = [state.names.get(tensor.name, tensor) for tensor in fetches]
             feeds = {state.names.get(tensor.name, tensor): value for tensor, value in feeds.items()}
             self._check(state, fetches, feeds)
-            before = dict(state.known), set(state.feeds)
-            state.known.update((tensor, _own(value)) for tensor, value in feeds.items())
+            before = dict(state.values_so_far), set(state.feeds)
+            state.values_so_far.update((tensor, _own(value)) for tensor, value in feeds.items())
             state.feeds.difference_update(feeds)
             try:
                 for tensor in fetches:
                     self._check_computable(state, tensor)
             except InvalidArgumentError:
                 if self._has_target:
-                    state.known, state.feeds = before
+                    state.values_so_far, state.feeds = before
                 raise
             self._advance(state, run_part)
             state.fetches.difference_update(fetches)
-            found = [_own(state.known[tensor]) for tensor in fetches]
+            values = [_own(state.values_so_far[tensor]) for tensor in fetches]
             if not state.fetches and not state.feeds:
                 del self._states[handle]
-        return found
+        return values
 
     def _error(self, sentence: str) -> InvalidArgumentError:
         return InvalidArgumentError.of(with_lines(sentence, self._graph, self._release))
 
     def _check(self, state: _State, fetches: Sequence[Tensor], feeds: Mapping[Tensor, Any]) -> None:
-        for what, tensors, everything, left, done in (
+        for what, tensors, declared, remaining, done in (
             ("feed", feeds, state.all_feeds, state.feeds, "fed"),
             ("fetch", fetches, state.all_fetches, state.fetches, "fetched"),
         ):
             for tensor in tensors:
-                if tensor not in everything:
+                if tensor not in declared:
                     raise self._error(f"The {what} {tensor.name} was not specified in partial_run_setup.")
-                if tensor not in left:
+                if tensor not in remaining:
                     raise self._error(f"The {what} {tensor.name} has already been {done}.")
 
     def _check_computable(self, state: _State, fetch: Tensor) -> None:
@@ -172,48 +172,56 @@ class PartialRuns:
             if tensor in state.feeds:
                 sentence = f"Fetch {tensor.name} can't be computed from the feeds that have been fed so far."
                 raise self._error(sentence)
-            if tensor not in state.known:
-                before = [
+            if tensor not in state.values_so_far:
+                predecessors = [
                     *tensor.op.inputs,
-                    *(one for op in tensor.op._control_inputs for one in op.outputs[:1]),
+                    *(output for op in tensor.op._control_inputs for output in op.outputs[:1]),
                 ]
-                stack.extend(one for one in before if one not in seen)
-                seen.update(before)
+                stack.extend(predecessor for predecessor in predecessors if predecessor not in seen)
+                seen.update(predecessors)
 
     def _advance(self, state: _State, run_part: Run) -> None:
-        """Runs all that the feeds so far make possible."""
-        known, done = state.known, state.done
+        """Run all operations whose feeds are complete."""
+        values_so_far, done = state.values_so_far, state.done
         new: dict[Operation, None] = {}
 
-        def is_there(op: Operation) -> bool:
-            return op in done or op in new or any(tensor in known for tensor in op.outputs)
+        def is_available(op: Operation) -> bool:
+            return op in done or op in new or any(tensor in values_so_far for tensor in op.outputs)
 
         def can_run(op: Operation, unit: Collection[Operation]) -> bool:
             if op in done or any(tensor in state.feeds for tensor in (*op.inputs, *op.outputs)):
                 return False
-            return all(one in known or one.op in unit or is_there(one.op) for one in op.inputs) and all(
-                control in unit or is_there(control) for control in op._control_inputs
-            )
+            return all(
+                tensor in values_so_far or tensor.op in unit or is_available(tensor.op)
+                for tensor in op.inputs
+            ) and all(control in unit or is_available(control) for control in op._control_inputs)
 
         for unit in state.units:
             if all(can_run(op, unit) for op in unit):
                 new.update(dict.fromkeys(unit))
-        later = {one for op in state.operations if op not in new and op not in done for one in op.inputs}
+        pending = (op for op in state.operations if op not in new and op not in done)
+        needed_later = {tensor for op in pending for tensor in op.inputs}
         kept = [
             tensor
             for op in new
             for tensor in op.outputs
             if tensor in state.fetches
-            or (tensor in later and op.type not in VARIABLE_OPS and tensor.dtype.base_dtype is not resource)
+            or (
+                tensor in needed_later
+                and op.type not in VARIABLE_OPS
+                and tensor.dtype.base_dtype is not resource
+            )
         ]
-        feeds = {one: known[one] for op in new for one in op.inputs if one in known}
+        feeds = {
+            tensor: values_so_far[tensor] for op in new for tensor in op.inputs if tensor in values_so_far
+        }
         if new:
             part = state.located._replace(signature=(tuple(kept), tuple(new), tuple(feeds)))
-            known.update(zip(kept, run_part(part, feeds, frozenset(done)), strict=True))
-        known.update((tensor, value) for tensor, value in feeds.items())
+            values_so_far.update(zip(kept, run_part(part, feeds, frozenset(done)), strict=True))
+        values_so_far.update((tensor, value) for tensor, value in feeds.items())
         done.update(op for op in new if op.type not in VARIABLE_OPS)
 
 
 def _own(value: Any) -> Any:
-    """A value that stays as it is between the calls, whatever the caller does to the array that was fed or fetched."""
+    """Return a copy of an array, so that the caller may change the array that was fed or fetched."""
     return value.copy() if isinstance(value, np.ndarray) else value

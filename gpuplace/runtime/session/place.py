@@ -1,4 +1,4 @@
-"""`gpuplace.place`: where would every node run? Nothing is executed and no state of the process is touched.
+"""`gpuplace.place`: computes the device of every node, without running anything or changing the process's state.
 
 >>> from gpuplace.graph.graph import Graph
 >>> with Graph().as_default() as graph:
@@ -32,9 +32,9 @@ from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
 SOFT_KEYWORD = "soft_placement=True"
-"""What turns on soft placement in calls of `place` and `explore`."""
+"""The argument of `place` and `explore` that turns on soft placement."""
 SOFT_OPTION = "--soft (allow_soft_placement=True)"
-"""What turns it on in commands and magics."""
+"""The option of commands and magics that turns on soft placement."""
 
 
 def place(
@@ -55,53 +55,53 @@ def place(
     soft_placement: bool | None = None,
     visible_devices: VisibleDevices | None = None,
 ) -> Placement:
-    """Says on which device TensorFlow would run every node, and why.
+    """Return the device on which TensorFlow would run each node, and why.
 
     Args:
         graph: a `Graph`, a GraphDef message, its bytes, a path (`.pb`, `.pbtxt`, SavedModel folder), a
-            `PlacementGraph`, a `Placement` to be made again (the quickest way to ask "what if"), anything with a
-            `graph` attribute, such as a session, or an object of a TensorFlow in this process: a `tf.Graph`, a
-            `tf.function` or a trace of it, a Keras model, a `tf.Module`, what `tf.saved_model.load` gave.
-        machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, taken as it is; the process's machine, of
-            which CUDA_VISIBLE_DEVICES may hide GPUs, if None.
-        config: a `ConfigProto`, or anything with its attributes.
-        release: which TensorFlow to behave like. None: the process's release; where none is chosen, the one that wrote
+            `PlacementGraph`, a `Placement` to be computed again (the fastest way to ask "what if"), an object with a
+            `graph` attribute, such as a session, or an object of TensorFlow itself in this process: a `tf.Graph`, a
+            `tf.function` or its trace, a Keras model, a `tf.Module`, the result of `tf.saved_model.load`.
+        machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, used as it is; None: the process's
+            machine, of which CUDA_VISIBLE_DEVICES may hide GPUs.
+        config: a `ConfigProto`, or an object with its attributes.
+        release: TensorFlow release to behave like. None: the process's release; if none is chosen, the one that wrote
             the file or message (`tensorflow_version` of a SavedModel, producer version of a GraphDef).
-        on_error: `"raise"`, or `"keep"` for a partial placement whose `errors` say what is wrong.
-        catalogue: op definitions and kernels; the release's own if None.
-        assigned: node name -> full name of the device that the node already has.
-        default_local_device: full name of the device that goes before equally good ones.
-        tags: which graph of a SavedModel, by all its tags; that of `serve` if None.
+        on_error: `"raise"`, or `"keep"` for a partial placement whose `errors` describe the problems.
+        catalogue: op definitions and kernels; None: those of the release.
+        assigned: full device name by node name, for nodes that already have a device.
+        default_local_device: full name of the device preferred among equally good ones.
+        tags: tags of the graph in a SavedModel, all of them; None: `serve`.
         signature: key of a signature of a SavedModel or MetaGraphDef: only the nodes that it needs are placed, with the
             functions that they call inlined. `""`: the whole graph. None: the serving signature; the whole graph of a
             model without signatures.
-        function: name of a function of the graph's library: its body alone is placed, between `_Arg` and `_Retval`
-            nodes, as where it is called and not inlined; what a caller would pin to a device is not pinned.
-        clear_devices: whether the nodes lose the devices that they ask for, as with `import_meta_graph`.
-        whole_graph: whether the whole graph of a SavedModel is placed, loader and saver included, as a session does.
-        soft_placement: whether a request that cannot be met is dropped; what `config` says in `allow_soft_placement` if
-            None, over which this goes.
-        visible_devices: the GPUs of the machine that TensorFlow sees: numbers such as `[2, 0]`, of which the first
-            becomes `/device:GPU:0`, or the value of CUDA_VISIBLE_DEVICES, such as `"2,0"`; as the machine has them if
-            None. `visible_device_list` in `config` chooses among those that are left.
+        function: name of a function of the graph's library: only its body is placed, between `_Arg` and `_Retval`
+            nodes, as in a call that is not inlined; device constraints of a call do not apply.
+        clear_devices: whether to remove the device requests of the nodes, as in `import_meta_graph`.
+        whole_graph: whether to place the whole graph of a SavedModel, including loader and saver, as a session does.
+        soft_placement: whether to drop requests that cannot be satisfied; overrides `allow_soft_placement` in `config`
+            unless None.
+        visible_devices: GPUs of the machine that TensorFlow sees: numbers such as `[2, 0]`, of which the first becomes
+            `/device:GPU:0`, or a value of CUDA_VISIBLE_DEVICES, such as `"2,0"`; None: those of the machine.
+            `visible_device_list` in `config` selects among them.
 
     Returns:
         A `Placement`: a mapping from node name to full device name that also explains, compares and draws itself.
 
     Raises:
-        InvalidArgumentError: the graph cannot be placed, or is not sound; TensorFlow's sentence, then facts.
-        NotFoundError: an op is not registered, or there is no such file, tag set, signature or function.
+        InvalidArgumentError: the graph is invalid or cannot be placed; TensorFlow's message, followed by facts.
+        NotFoundError: an op is not registered, or the file, tag set, signature or function does not exist.
         DataLossError: the file is not a graph.
         FailedPreconditionError: the machine has no devices.
-        InternalError: a device of `assigned` is none, or has no kernel for its node.
-        ValueError: an unknown release, an `on_error` that is neither of the two, `tags`, `signature` or `function` for
-            a graph that has none, `visible_devices` that the machine does not have, or any for a `DeviceSet`.
-        TypeError: `graph`, `machine`, `soft_placement` or `visible_devices` is nothing of the kind.
-        KeyError: `assigned` names no node of the graph.
+        InternalError: a device in `assigned` does not exist, or has no kernel for its node.
+        ValueError: an unknown release, an invalid `on_error`, `tags`, `signature` or `function` for a graph that has
+            none, `visible_devices` that the machine does not have, or any `visible_devices` with a `DeviceSet`.
+        TypeError: `graph`, `machine`, `soft_placement` or `visible_devices` has the wrong type.
+        KeyError: `assigned` contains a name that is not in the graph.
     """
-    given = locals()
+    arguments = locals()
     with OwnFramesHidden(OpError):
-        return place_for(SOFT_KEYWORD, **given)
+        return place_for(SOFT_KEYWORD, **arguments)
 
 
 def place_for(
@@ -123,28 +123,28 @@ def place_for(
     soft_placement: bool | None = None,
     visible_devices: VisibleDevices | None = None,
 ) -> Placement:
-    """As `place`, for an interface of its own.
+    """Place a graph as `place` does, for another interface.
 
     Args:
-        soft_switch: what turns on soft placement there, for advice: a keyword argument, an option of a command.
-        graph, machine, config, release, on_error, catalogue, assigned, default_local_device: as of `place`.
-        tags, signature, function, clear_devices, whole_graph, soft_placement, visible_devices: as of `place`.
+        soft_switch: the argument or option that turns on soft placement in that interface, for hints.
+        graph, machine, config, release, on_error, catalogue, assigned, default_local_device: as in `place`.
+        tags, signature, function, clear_devices, whole_graph, soft_placement, visible_devices: as in `place`.
     """
     graph = graph_or_model(graph)
     name = releases.resolve(release, release_of(graph))
-    known = catalogue or default_catalogue(name)
+    definitions = catalogue or default_catalogue(name)
     signature = signature_choice(signature, function, whole_graph)
     choice = _Choice(tags, signature, function, clear_devices, inlines_all(config))
     if (
         isinstance(graph, Placement)
         and graph.release == name
-        and graph.placer.catalogue is known
+        and graph.placer.catalogue is definitions
         and choice == _Choice(None, None, None, False, False)
     ):
         placer = graph.placer
     else:
-        made = _placement_graph(graph, known, name, choice)
-        placer = Placer(made, known, rules=releases.rules(name), release=name)
+        nodes = _placement_graph(graph, definitions, name, choice)
+        placer = Placer(nodes, definitions, rules=releases.rules(name), release=name)
     return place_again(
         placer,
         devices_of(machine, config, visible_devices, name),
@@ -157,12 +157,12 @@ def place_for(
 
 
 def signature_choice(signature: str | None, function: str | None, whole_graph: bool) -> str | None:
-    """Return the signature that `signature=`, `function=` and `whole_graph=` choose together: `""` for the whole graph.
+    """Return the signature that `signature`, `function` and `whole_graph` select together: `""` for the whole graph.
 
     Args:
         signature: key of a signature, or None.
         function: name of a function, or None.
-        whole_graph: whether the whole graph is meant.
+        whole_graph: whether the whole graph is selected.
 
     Raises:
         ValueError: they contradict each other.
@@ -173,10 +173,11 @@ def signature_choice(signature: str | None, function: str | None, whole_graph: b
 
 
 def graph_or_model(graph: Any) -> Any:
-    """Return a graph of ours or a `Placement` as it is, the graph of a session, and anything else as a `Model`.
+    """Return a graph of this package or a `Placement` unchanged, the graph of a session, and a `Model` for any other
+    object.
 
     Args:
-        graph: as of `place`.
+        graph: as in `place`.
 
     Raises:
         As `gpuplace.graphdef.load.open_model`.
@@ -192,24 +193,24 @@ def graph_or_model(graph: Any) -> Any:
 
 
 def release_of(graph: Any) -> str | None:
-    """Return the release that wrote a file or message, or that a `Placement` was made as; None where it is unknown.
+    """Return the release that wrote a file or message, or for which a `Placement` was computed; None if unknown.
 
     Args:
-        graph: what `graph_or_model` returned.
+        graph: a result of `graph_or_model`.
     """
     if isinstance(graph, PlacementGraph):
         graph = getattr(graph.source, "model", None)
-    found: str | None = getattr(graph, "release", None)
-    return found
+    release: str | None = getattr(graph, "release", None)
+    return release
 
 
 def graph_to_place(graph: GraphLike, catalogue: Catalogue, release: str | None = None) -> PlacementGraph:
-    """The graph that `place` would place: lowered, with what the placer leaves out of a call inlined.
+    """Return the graph that `place` would place: lowered, with calls inlined that the placer does not see.
 
     Args:
-        graph: as of `place`; of a `Placement`, the graph that was placed.
+        graph: as in `place`; for a `Placement`, its placed graph.
         catalogue: op definitions and kernels.
-        release: which TensorFlow to behave like; the process's release if None.
+        release: TensorFlow release to behave like; None: the process's release.
 
     Raises:
         As `place`.
@@ -225,11 +226,11 @@ def is_soft(config: Any, soft_placement: bool | None = None) -> bool:
     """Whether soft placement is allowed.
 
     Args:
-        config: a ``ConfigProto``, anything with its attributes, or None.
-        soft_placement: what goes over it; None: nothing.
+        config: a ``ConfigProto``, an object with its attributes, or None.
+        soft_placement: overrides ``config`` unless None.
 
     Raises:
-        TypeError: `soft_placement` is not a truth value.
+        TypeError: `soft_placement` is not a bool.
     """
     if soft_placement is None:
         return bool(getattr(config, "allow_soft_placement", False))
@@ -239,7 +240,7 @@ def is_soft(config: Any, soft_placement: bool | None = None) -> bool:
 
 
 class _Choice(NamedTuple):
-    """What of a model is placed."""
+    """Part of a model to place."""
 
     tags: str | Iterable[str] | None
     signature: str | None
@@ -249,10 +250,10 @@ class _Choice(NamedTuple):
 
 
 def inlines_all(config: Any) -> bool:
-    """Whether the session's optimizer options ask for every function call to be inlined.
+    """Whether the session's optimizer options request inlining of every function call.
 
     Args:
-        config: a ``ConfigProto``, anything with its attributes, or None.
+        config: a ``ConfigProto``, an object with its attributes, or None.
     """
     options = getattr(getattr(config, "graph_options", None), "optimizer_options", None)
     return bool(getattr(options, "do_function_inlining", False))
@@ -276,7 +277,7 @@ def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Ch
 def _placement_graph_of_part(
     graph: Graph | PlacementGraph, catalogue: Catalogue, release: str, choice: _Choice
 ) -> PlacementGraph:
-    """Another part of the model that a graph was made from; of a graph of ours, the body of one of its functions."""
+    """Return another part of the model that a graph comes from; for a `Graph`, the body of one of its functions."""
     from gpuplace.graphdef.load import load_placement_graph
     from gpuplace.graphdef.model import Model, PlacedPart, library_of
 
@@ -284,8 +285,8 @@ def _placement_graph_of_part(
     if isinstance(source, PlacedPart):
         tags = source.part.tags if choice.tags is None else choice.tags
         cleared = choice.clear_devices or source.part.clear_devices
-        wanted = choice._replace(tags=tags, clear_devices=cleared)
-        return load_placement_graph(source.model, catalogue, release, **wanted._asdict())
+        part_choice = choice._replace(tags=tags, clear_devices=cleared)
+        return load_placement_graph(source.model, catalogue, release, **part_choice._asdict())
     if choice.tags is not None or choice.signature:
         what = type(graph).__name__
         raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
@@ -299,23 +300,23 @@ def _without_devices(graph: PlacementGraph) -> PlacementGraph:
 
 
 def _lowered(graph: Graph, catalogue: Catalogue, rules: str, choice: _Choice) -> PlacementGraph:
-    made = placement_graph_of(graph, catalogue)
+    nodes = placement_graph_of(graph, catalogue)
     if choice.clear_devices:
-        made = _without_devices(made)
-    return lowered_nodes(made, graph, catalogue, rules, inline_all=choice.inline_all)
+        nodes = _without_devices(nodes)
+    return lowered_nodes(nodes, graph, catalogue, rules, inline_all=choice.inline_all)
 
 
 def lowered_nodes(
     nodes: PlacementGraph, graph: Graph, catalogue: Catalogue, rules: str, *, inline_all: bool
 ) -> PlacementGraph:
-    """Nodes of a graph as a session lowers them before it places them; the same ones where nothing is lowered.
+    """Return the nodes as a session lowers them before placement; unchanged if there is nothing to lower.
 
     Args:
         nodes: all nodes of the graph, or a part of them.
-        graph: the graph, with the library of functions.
+        graph: the graph, with its function library.
         catalogue: the ops.
         rules: "1.15" or "2.21".
-        inline_all: as `inlines_all` says.
+        inline_all: result of `inlines_all`.
 
     Raises:
         As `gpuplace.placer.lowering.lower`.
@@ -338,10 +339,10 @@ def devices_of(
     visible_devices: VisibleDevices | None = None,
     release: str | None = None,
 ) -> DeviceSet:
-    """The devices that `place` would place on.
+    """Return the devices on which `place` would place.
 
     Args:
-        machine, config, visible_devices, release: as of `place`.
+        machine, config, visible_devices, release: as in `place`.
 
     Raises:
         As `place`.

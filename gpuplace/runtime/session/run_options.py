@@ -1,10 +1,10 @@
-"""What ``RunOptions`` ask of one step: a trace, a time limit, threads, and a list of tensors when memory runs out.
+"""``RunOptions`` of a step: trace, time limit, threads, and a list of tensors when memory runs out.
 
-A step whose time is up ends before its next node; what computes is not interrupted, as in TensorFlow, which waits for
-its kernels too. ``ConfigProto.operation_timeout_in_ms`` is the limit of steps that name none.
+A step that exceeds its time limit ends before its next node; running kernels are not interrupted, as in TensorFlow.
+``ConfigProto.operation_timeout_in_ms`` is the default time limit.
 
-A session has one pool of threads for its ops, or those of ``ConfigProto.session_inter_op_thread_pool``. Here a pool is
-how many devices may work at the same time in threads of their own; pool -1 is the calling thread alone.
+A session has one thread pool for its ops, or those of ``ConfigProto.session_inter_op_thread_pool``. Here a pool only
+determines how many devices may work concurrently in threads of their own; pool -1 is the calling thread.
 
 >>> print(usage_report("GPU:0", "GPU_0_bfc", [("b", 4 << 20), ("a", 256), ("b", 256), ("c", 512)]), end="")
 <BLANKLINE>
@@ -34,21 +34,22 @@ from gpuplace.runtime.plan.step_errors import OOM_HINTS, with_lines
 FULL_TRACE = 3
 """``RunOptions.FULL_TRACE``."""
 MANY_LANES = 64
-"""As many as anyone has devices."""
+"""Number of lanes that no machine exceeds."""
 CALLING_THREAD = -1
-"""The pool that has no threads."""
+"""Number of the pool without threads of its own."""
 
 MAX_REPORTED_NODES = 100
-"""The list ends after so many nodes,"""
+"""Maximal number of nodes in the list of tensors."""
 MAX_REPORTED_PART = 0.99
-"""or when it accounts for so much of the memory."""
+"""The list ends when it covers this share of the memory."""
 
 
 def pools_of_threads(config: Any) -> list[int]:
-    """For each of a session's pools the most devices that may work beside the calling thread.
+    """Return for each of a session's pools the maximal number of devices that work concurrently with the calling
+    thread.
 
     Args:
-        config: ``ConfigProto``, or anything with its attributes.
+        config: ``ConfigProto``, or an object with its attributes.
     """
     default = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
     pools = getattr(config, "session_inter_op_thread_pool", ())
@@ -57,40 +58,40 @@ def pools_of_threads(config: Any) -> list[int]:
 
 
 def limit_ms_of(config: Any) -> int:
-    """The time limit of steps that a ``ConfigProto`` names, in milliseconds; 0 for none.
+    """Return the default time limit of steps in a ``ConfigProto`` in milliseconds; 0 for no limit.
 
     Args:
-        config: ``ConfigProto``, or anything with its attributes.
+        config: ``ConfigProto``, or an object with its attributes.
     """
     return max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """What is asked of one step."""
+    """Options of one step."""
 
     limit_ms: int = 0
-    """Its time in milliseconds; 0 for no limit."""
+    """Time limit in milliseconds; 0 for no limit."""
     trace_level: int = 0
-    """Which statistics of its nodes are wanted; 0 for none."""
+    """Level of detail of the trace; 0 for no trace."""
     lists_tensors: bool = False
-    """Whether an error of too little memory lists what the step holds."""
+    """Whether an out-of-memory error lists the tensors of the step."""
     most_lanes: int | None = None
-    """The most devices that may work beside the calling thread; None: as the session says."""
+    """Maximal number of devices that work concurrently with the calling thread; None: the session's default."""
 
     @classmethod
     def of(cls, options: Any, limit_ms: int, pools: list[int], graph: Graph, release: str) -> StepOptions:
-        """Reads a ``RunOptions``, or anything with its attributes; None is one with nothing set.
+        """Read a ``RunOptions``, or an object with its attributes; None: all defaults.
 
         Args:
             options: the message.
-            limit_ms: the session's time limit, for options that name none.
-            pools: ``pools_of_threads``.
-            graph: what runs.
-            release: whose error texts to use.
+            limit_ms: the session's time limit, used if the options have none.
+            pools: result of ``pools_of_threads``.
+            graph: the executed graph.
+            release: release whose error texts are used.
 
         Raises:
-            InvalidArgumentError: there is no such pool of threads.
+            InvalidArgumentError: the thread pool does not exist.
         """
         own_limit = int(getattr(options, "timeout_in_ms", 0) or 0)
         pool = int(getattr(options, "inter_op_thread_pool", 0) or 0)
@@ -111,13 +112,13 @@ class StepOptions:
 def step_limits(
     limit_ms: int, graph: Graph, release: str, clock: Callable[[], float] = time.monotonic
 ) -> StepLimits:
-    """The limits of a step that begins now.
+    """Return the limits of a step that begins now.
 
     Args:
-        limit_ms: its time; 0 for no limit.
-        graph: what runs.
-        release: whose error texts to use.
-        clock: gives seconds.
+        limit_ms: time limit in milliseconds; 0 for no limit.
+        graph: the executed graph.
+        release: release whose error texts are used.
+        clock: returns the time in seconds.
     """
 
     def late() -> DeadlineExceededError:
@@ -133,7 +134,10 @@ def step_limits(
 def deadline_check(
     limits: StepLimits, schedule: Schedule, clock: Callable[[], float] = time.monotonic
 ) -> Callable[[int], None]:
-    """What a step calls before every node, with its position: DeadlineExceededError when the time is up."""
+    """Return a function that raises DeadlineExceededError after the deadline.
+
+    A step calls it with its position before each node.
+    """
     end, late = limits.deadline, limits.late
     assert end is not None and late is not None
 
@@ -147,12 +151,12 @@ def deadline_check(
 
 
 def usage_report(device: str, allocator: str, allocations: Iterable[tuple[str, int]]) -> str:
-    """The list of what nodes hold, the largest first.
+    """Return the list of the memory that nodes hold, the largest first.
 
     Args:
-        device: full name.
-        allocator: its name.
-        allocations: name of the node and bytes, in the order of allocation.
+        device: full device name.
+        allocator: name of the allocator.
+        allocations: node name and bytes of each allocation, in order.
     """
     by_node: dict[str, int] = {}
     for name, nbytes in allocations:
@@ -173,19 +177,20 @@ def usage_report(device: str, allocator: str, allocations: Iterable[tuple[str, i
 
 
 def error_with_usage(error: ResourceExhaustedError, since: Mapping[str, int]) -> OpError:
-    """The error with the list of what the step's nodes hold in place of the hint how to get it.
+    """Return the error with the list of the tensors that the step's nodes hold instead of the hint how to get it.
 
     Args:
-        error: what the step raised.
-        since: name of each allocator to the number of its first allocation in this step.
+        error: the step's error.
+        since: number of the step's first allocation, by allocator name.
     """
     usage = getattr(error.__cause__, "usage", None)
     if usage is None:
         return error
     device, allocator, chunks = usage
-    first = since.get(allocator, 0)
+    first_allocation = since.get(allocator, 0)
     own = sorted(
-        (chunk for chunk in chunks if chunk.allocation_id >= first), key=lambda one: one.allocation_id
+        (chunk for chunk in chunks if chunk.allocation_id >= first_allocation),
+        key=lambda chunk: chunk.allocation_id,
     )
     report = usage_report(device, allocator, [(chunk.label, chunk.size) for chunk in own])
     message = error.message

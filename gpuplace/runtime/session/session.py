@@ -1,4 +1,4 @@
-"""``Session`` and ``InteractiveSession``: which session, and which graph, is the default one while they live.
+"""``Session`` and ``InteractiveSession``, which also set the default session and the default graph.
 
 Source: tensorflow/python/client/session.py, releases 1.15 and 2.21.
 """
@@ -20,7 +20,9 @@ from gpuplace.typing import ConfigLike
 
 
 class Session(BaseSession):
-    """Runs a graph; as a context manager it is the default session, with its graph the default graph, and closes.
+    """Session that runs a graph; as a context manager it is the default session, and is closed at the end.
+
+    Within the context, its graph is the default graph.
 
     >>> from gpuplace.graph.graph import Graph
     >>> with Graph().as_default() as graph:
@@ -30,14 +32,14 @@ class Session(BaseSession):
     [None]
 
     Args:
-        target: execution engine: ``""``, this process, or that of a ``tf.train.Server``, ``"grpc://host:port"``.
-        graph: the graph to run; None: the default one.
-        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+        target: execution engine: ``""`` for this process, or the ``"grpc://host:port"`` of a ``tf.train.Server``.
+        graph: the graph to run; None: the default graph.
+        config: a ``ConfigProto``, or an object with its attributes; None: its defaults.
 
     Raises:
-        TypeError: an argument of the wrong type.
-        NotFoundError: another ``target``.
-        OpError: the devices cannot be made with this config, or the cluster cannot be used.
+        TypeError: an argument has the wrong type.
+        NotFoundError: the ``target`` does not exist.
+        OpError: the devices cannot be created with this config, or the cluster cannot be used.
     """
 
     def __init__(
@@ -64,16 +66,16 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Sequence[str] | None = None, config: ConfigLike | None = None) -> None:
-        """Forgets the variables and other resources of a cluster's containers, and ends its sessions.
+        """Clear the variables and other resources of a cluster's containers, and end its sessions.
 
         Args:
-            target: that of a ``tf.train.Server``, as of ``Session``.
-            containers: names of the containers; None: the default one.
-            config: a ``ConfigProto``, of which ``device_filters`` and ``cluster_def`` count.
+            target: target of a ``tf.train.Server``, as in ``Session``.
+            containers: names of the containers; None: the default container.
+            config: a ``ConfigProto``, of which ``device_filters`` and ``cluster_def`` are used.
 
         Raises:
-            InvalidArgumentError: ``target`` is this process, whose sessions keep their variables to themselves.
-            NotFoundError: another ``target`` that is none.
+            InvalidArgumentError: ``target`` is this process, whose sessions do not share variables.
+            NotFoundError: the ``target`` does not exist.
         """
         if not target:
             raise InvalidArgumentError.of(
@@ -83,19 +85,19 @@ class Session(BaseSession):
 
 
 class InteractiveSession(BaseSession):
-    """A session that is the default one from its creation on; for shells and notebooks.
+    """Session that is the default session from its creation on; for shells and notebooks.
 
-    As in TensorFlow only what a run needs is placed, and without a config GPU memory grows.
+    As in TensorFlow, only the nodes that a step needs are placed, and without a config GPU memory grows on demand.
 
     Args:
-        target: execution engine: ``""``, this process, or that of a ``tf.train.Server``, ``"grpc://host:port"``.
-        graph: the graph to run, which becomes the default graph; None: the default one.
-        config: a ``ConfigProto``, or anything with its attributes; None: its defaults with ``allow_growth``.
+        target: execution engine: ``""`` for this process, or the ``"grpc://host:port"`` of a ``tf.train.Server``.
+        graph: the graph to run, which becomes the default graph; None: the default graph.
+        config: a ``ConfigProto``, or an object with its attributes; None: its defaults with ``allow_growth``.
 
     Raises:
-        TypeError: an argument of the wrong type.
-        NotFoundError: another ``target``.
-        OpError: the devices cannot be made with this config, or the cluster cannot be used.
+        TypeError: an argument has the wrong type.
+        NotFoundError: the ``target`` does not exist.
+        OpError: the devices cannot be created with this config, or the cluster cannot be used.
     """
 
     _place_pruned = True
@@ -121,7 +123,7 @@ class InteractiveSession(BaseSession):
         self._stack.enter_context(self.as_default())
 
     def close(self) -> None:
-        """Closes the session, which is the default one no longer."""
+        """Close the session and remove it as the default session."""
         if not self._closed:
             with InteractiveSession._active_lock:
                 InteractiveSession._active.discard(self)
@@ -131,7 +133,7 @@ class InteractiveSession(BaseSession):
     @staticmethod
     @contextlib.contextmanager
     def none_active() -> Iterator[None]:
-        """A block that sees none of the interactive sessions before it, nor is seen by those after it."""
+        """Hide the active interactive sessions within a ``with`` block, and those of the block afterwards."""
         with InteractiveSession._active_lock:
             outside, InteractiveSession._active = InteractiveSession._active, set()
         try:
@@ -142,9 +144,9 @@ class InteractiveSession(BaseSession):
 
 
 class _GrowingConfig:
-    """The config of an interactive session that is given none."""
+    """Default config of an interactive session."""
 
     class gpu_options:
-        """Memory grows as needed."""
+        """Options with memory that grows on demand."""
 
         allow_growth = True

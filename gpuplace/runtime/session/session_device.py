@@ -1,4 +1,4 @@
-"""What ``Session.list_devices`` lists.
+"""Entries of ``Session.list_devices``.
 
 Source: tensorflow/python/client/session.py, release 1.15.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionDevice:
-    """A device as a session sees it.
+    """Device of a session.
 
     >>> SessionDevice("/job:localhost/replica:0/task:0/device:CPU:0", "CPU", 268435456, 7)
     _DeviceAttributes(/job:localhost/replica:0/task:0/device:CPU:0, CPU, 268435456, 7)
@@ -21,9 +21,9 @@ class SessionDevice:
     device_type: str
     """``CPU``, ``GPU``, ..."""
     memory_limit_bytes: int
-    """Bytes its allocator may hand out."""
+    """Memory limit of its allocator."""
     incarnation: int
-    """Number that tells it from an earlier device of that name."""
+    """Number that distinguishes this device from earlier devices of the same name."""
 
     def __repr__(self) -> str:
         return f"_DeviceAttributes({self.name}, {self.device_type}, {self.memory_limit_bytes}, {self.incarnation})"

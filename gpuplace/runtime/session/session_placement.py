@@ -1,13 +1,13 @@
-"""Where a session runs the nodes of its graph, as the graph grows.
+"""Placement of a session's graph, which may grow.
 
-The whole graph is placed at the first run and again whenever it has changed; what holds state stays where it is. With
-``place_pruned_graph``, as in an ``InteractiveSession``, each signature places only what it needs, together with the
-nodes that stand for its feeds and fetches::
+The whole graph is placed at the first step and again after each change; stateful nodes keep their devices. With
+``place_pruned_graph``, as in an ``InteractiveSession``, each signature places only the nodes that it needs, with
+additional nodes for its feeds and fetches::
 
     x (fed) ──> MatMul ──> fetch        _arg_x_0_0 ──> MatMul ──> _retval_MatMul_0_0
 
-What is placed is the graph in which calls and control flow are inlined, and that one is what runs: a signature is
-*located* in it, with what stands there for its tensors and operations.
+The placed and executed graph is the lowered one, in which calls and control flow are inlined: *locating* a signature
+maps its tensors and operations to that graph.
 
 Source: tensorflow/core/common_runtime/graph_execution_state.cc, core/graph/subgraph.cc, releases 1.15 and 2.21.
 """
@@ -46,25 +46,25 @@ _logger = logging.getLogger(__name__)
 
 
 class Located(NamedTuple):
-    """A signature in the graph that runs."""
+    """Signature in the executed graph."""
 
     signature: Signature
-    """What stands there for the fetches, targets and feeds."""
+    """Fetches, targets and feeds of the executed graph."""
     device_of: Callable[[Operation], str]
-    """Tells the device of every operation that it needs."""
+    """Returns the device of each needed operation."""
 
 
 class SessionPlacement:
-    """The placement of a session's graph; the caller holds the session's lock.
+    """Placement of a session's graph; callers hold the session's lock.
 
     Args:
         graph: the session's graph.
-        devices: its devices.
-        config: its ``ConfigProto``.
-        catalogue: ops and kernels of its release.
+        devices: the session's devices.
+        config: the session's ``ConfigProto``.
+        catalogue: ops and kernels of the release.
         release: the release.
-        place_pruned: place per signature; None asks the config.
-        lowers: inline calls and control flow; on a cluster they stay nodes, each of which runs whole on one task.
+        place_pruned: whether to place each signature separately; None: as the config says.
+        lowers: whether to inline calls and control flow; on a cluster each such node runs on one task.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class SessionPlacement:
         self._lowers = lowers
         self._placement: Placement | None = None
         self._lowered: LoweredGraph | None = None
-        """What runs in place of the graph as it was placed last, where that is another one."""
+        """Lowered graph of the last placement; None if the graph itself runs."""
         self._device_list: list[str] = []
         self._logs = bool(getattr(config, "log_device_placement", False))
         options = getattr(config, "graph_options", None)
@@ -96,15 +96,15 @@ class SessionPlacement:
             bool(getattr(options, "place_pruned_graph", False)) if place_pruned is None else place_pruned
         )
         self.version = -1
-        """``modification_count`` of the graph when it was placed last."""
+        """``modification_count`` of the graph at the last placement."""
         if self._logs:
             _print(device_mapping(devices, release))
 
     def current(self) -> Placement:
-        """The placement of the graph as it is now.
+        """Return the placement of the current graph.
 
         Raises:
-            InvalidArgumentError: it cannot be placed.
+            InvalidArgumentError: the graph cannot be placed.
         """
         if self._placement is None or self.version != self._graph.modification_count:
             self._update()
@@ -140,18 +140,18 @@ class SessionPlacement:
                 raise error_with_lines(error, self._graph, self._release) from error.__cause__
 
     def located(self, signature: Signature) -> Located:
-        """A signature in the graph that runs, and where its operations are.
+        """Return a signature in the executed graph, with the devices of its operations.
 
         Args:
             signature: fetches, targets and feeds of the program's graph.
 
         Raises:
-            InvalidArgumentError: the graph, or the pruned one, cannot be placed.
+            InvalidArgumentError: the graph, or the pruned graph, cannot be placed.
         """
         return self._located_alone(*signature) if self.place_pruned else self.located_in_whole(signature)
 
     def located_in_whole(self, signature: Signature) -> Located:
-        """As ``located``, where the whole graph is placed in any case.
+        """Return a signature in the whole executed graph, even if the session places pruned graphs.
 
         Args:
             signature: fetches, targets and feeds of the program's graph.
@@ -176,9 +176,9 @@ class SessionPlacement:
         operations = pruned_operations(fetches, targets, set(feeds))
         args = {arg_name(tensor, number): tensor for number, tensor in enumerate(_by_name(feeds))}
         retvals = {tensor: retval_name(tensor, number) for number, tensor in enumerate(_by_name(fetches))}
-        graph, given = self._pruned_graph(operations, args, retvals)
+        graph, device_of_added = self._pruned_graph(operations, args, retvals)
         lowered = self._lower(graph)
-        kept = {name: device for name, device in self._stateful.items() if name in lowered.index}
+        stateful = {name: device for name, device in self._stateful.items() if name in lowered.index}
         signature = tuple(fetches), tuple(targets), tuple(feeds)
         if lowered is not graph:
             running = LoweredGraph(self._graph, lowered, self._catalogue, args, set(retvals.values()))
@@ -188,11 +188,11 @@ class SessionPlacement:
                 tuple(dict.fromkeys([*map(running.operation, targets), *_ends(operations)])),
                 tuple(map(running.tensor, feeds)),
             )
-        placement = self._place(lowered, {**kept, **given})
-        found = {op: placement[op.name] for op in operations}
-        self._keep_stateful(operations, list(found.values()))
+        placement = self._place(lowered, {**stateful, **device_of_added})
+        device_of = {op: placement[op.name] for op in operations}
+        self._keep_stateful(operations, list(device_of.values()))
         self._log(placement)
-        return Located(signature, found.__getitem__)
+        return Located(signature, device_of.__getitem__)
 
     def _place(self, graph: PlacementGraph, assigned: Mapping[str, str]) -> Placement:
         try:
@@ -209,7 +209,7 @@ class SessionPlacement:
             raise error_with_lines(error, self._graph, self._release) from error.__cause__
 
     def _keep_stateful(self, operations: Sequence[Operation], devices: Sequence[str]) -> None:
-        """Notes where the program's own operations are that hold state; what is inlined is placed anew each time."""
+        """Store the devices of the program's stateful operations; inlined operations are placed anew each time."""
         for op, device in zip(operations, devices, strict=False):
             if op.op_def is not None and op.op_def.is_stateful and op.name in self._graph._by_name:
                 self._stateful[op.name] = device
@@ -223,7 +223,7 @@ class SessionPlacement:
     def _pruned_graph(
         self, operations: Sequence[Operation], feeds: Mapping[str, Tensor], fetches: Mapping[Tensor, str]
     ) -> tuple[PlacementGraph, dict[str, str]]:
-        """The pruned graph, with a node of the given name for each feed and fetch, and the devices of those."""
+        """Return the pruned graph, with a named node for each feed and fetch, and the devices of these nodes."""
         client = self._devices.devices[0].name
         builder = PlacementGraphBuilder(self._catalogue)
         positions = {op: position for position, op in enumerate(operations)}
@@ -236,14 +236,14 @@ class SessionPlacement:
         for op in operations:
             controls = [positions[control] for control in op.control_inputs]
             builder.add_node(op.name, op.type, op.attrs, map(source, op.inputs), controls, op.device)
-        given = {}
+        device_of_added = {}
         for number, (name, tensor) in enumerate(feeds.items()):
             attrs.append({"T": tensor.dtype.base_dtype, "index": number})
-            given[name] = client
+            device_of_added[name] = client
             builder.add_node(name, "_Arg", attrs[-1])
         for number, (tensor, name) in enumerate(fetches.items()):
             attrs.append({"T": tensor.dtype.base_dtype, "index": number})
-            given[name] = client
+            device_of_added[name] = client
             builder.add_node(name, "_Retval", attrs[-1], [source(tensor)])
 
         def source_line(node: int) -> str | None:
@@ -256,19 +256,19 @@ class SessionPlacement:
             source=self._graph,
         )
         vars(graph)["order"] = np.arange(len(graph))  # the added nodes come last, also those that feed others
-        return graph, given
+        return graph, device_of_added
 
 
 def _by_name(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Feeds or fetches in the order in which TensorFlow numbers them."""
+    """Return feeds or fetches in the order in which TensorFlow numbers them."""
     return sorted(tensors, key=lambda tensor: tensor.name)
 
 
 def _ends(operations: Sequence[Operation]) -> list[Operation]:
-    """What nothing takes or waits for: of a graph that is lowered after it was pruned, all runs."""
-    taken = {tensor.op for op in operations for tensor in op.inputs}
-    taken.update(control for op in operations for control in op.control_inputs)
-    return [op for op in operations if op not in taken]
+    """Return the operations without successors: in a graph that is lowered after pruning, all operations run."""
+    predecessors = {tensor.op for op in operations for tensor in op.inputs}
+    predecessors.update(control for op in operations for control in op.control_inputs)
+    return [op for op in operations if op not in predecessors]
 
 
 def _print(text: str) -> None:

@@ -1,4 +1,4 @@
-"""What ``run`` gives for a handle of a tensor that stays in the session.
+"""Handles of tensors that stay in the session.
 
 Source: tensorflow/python/ops/session_ops.py, release 1.15.
 """
@@ -15,15 +15,15 @@ from gpuplace.kernels.resources import SESSION_TENSORS, session_tensor
 
 
 class TensorHandle:
-    """A tensor that stays in a session; forgotten with this object, unless somebody took the raw handle.
+    """Handle of a tensor that stays in a session until this object is deleted, unless its raw handle was taken.
 
     Args:
-        handle: the text by which the session knows it: name, number and device.
-        dtype: its type.
+        handle: key of the tensor in the session: name, number and device.
+        dtype: type of the tensor.
         session: the session.
     """
 
-    _is_owner = False  # until all is known, for `__del__` of an object whose making was interrupted
+    _is_owner = False  # for `__del__` if the constructor is interrupted
 
     def __init__(self, handle: str | bytes, dtype: DType, session: Any) -> None:
         self._handle = handle.decode() if isinstance(handle, bytes) else handle
@@ -40,14 +40,14 @@ class TensorHandle:
 
     @property
     def handle(self) -> str:
-        """The text by which the session knows it."""
+        """Key of the tensor in the session."""
         return self._handle
 
     def eval(self) -> Any:
-        """The value.
+        """Return the value.
 
         Raises:
-            TypeError: it was deleted, or its raw handle taken.
+            TypeError: the tensor was deleted, or its raw handle taken.
             RuntimeError: the session is closed.
         """
         self._check_owner()
@@ -56,17 +56,17 @@ class TensorHandle:
         return (value if isinstance(value, np.ndarray) else value.get())[()]
 
     def delete(self) -> None:
-        """Lets the session forget it.
+        """Delete the tensor from the session.
 
         Raises:
-            TypeError: it was deleted already, or its raw handle taken.
+            TypeError: the tensor was deleted already, or its raw handle taken.
         """
         self._check_owner()
         self._is_owner = False
         self._forget()
 
     def get_raw_handle(self) -> str:
-        """The text by which the session knows it; from now on it stays until somebody deletes it by that."""
+        """Return the tensor's key; the tensor then stays until it is deleted by that key."""
         self._is_owner = False
         return self._handle
 

@@ -1,1 +1,1 @@
-"""What a step leaves when it is traced: step statistics, partition graphs, cost graph, Chrome traces."""
+"""Traces of steps: step statistics, partition graphs, cost graph, Chrome traces."""

@@ -1,4 +1,4 @@
-"""``tensorflow.python.client.timeline``: a step's statistics as a trace for Chrome's viewer, Perfetto and others.
+"""``tensorflow.python.client.timeline``: converts a step's statistics to a trace for Chrome's viewer and Perfetto.
 
 >>> from types import SimpleNamespace as Record
 >>> node = Record(node_name="a", timeline_label="a = Const()", all_start_micros=5, all_end_rel_micros=2, output=[])
@@ -7,16 +7,16 @@
 >>> trace["traceEvents"][-1]["args"], trace["traceEvents"][-1]["ts"]
 ({'name': 'a', 'op': 'Const'}, 5)
 
-Every device is a process of the trace, beside one for its tensors; what overlaps on a device goes to rows of
-its own, the threads of the trace. Three passes write events in TensorFlow's order::
+Each device is a process of the trace, with another process for its tensors; overlapping ops of a device are put on
+different rows, the threads of the trace. Three passes write events in TensorFlow's order::
 
     processes ──> rows ──> tensors (objects) ──> ops (regions), arrows from producer to consumer ──> memory counters
 
-Unlike TensorFlow's, a `Timeline` leaves the statistics as they are, and can be asked more than once. A step of
-ours lists the receives of copies too: an arrow goes to each from the node whose output was copied. The snapshot of a
-tensor of an op that took less than a microsecond is at its begin; TensorFlow has it before, where viewers refuse it.
+Unlike TensorFlow's, a `Timeline` does not change the statistics, and can be used repeatedly. Our step statistics also
+contain the receives of copies: an arrow leads to each from the node whose output was copied. The tensor snapshot of an
+op that took less than a microsecond is at its start; TensorFlow's is before that, which viewers reject.
 
-Source: tensorflow/python/client/timeline.py, releases 1.15 and 2.21 (names, arguments, which events there are).
+Source: tensorflow/python/client/timeline.py, releases 1.15 and 2.21 (names, arguments, events).
 """
 
 from __future__ import annotations
@@ -38,51 +38,51 @@ _FED = re.compile(r"_arg_(.+)_\d+_\d+$")
 
 
 class AllocationMaximum(NamedTuple):
-    """The most that an allocator had given out."""
+    """Maximal memory use of an allocator."""
 
     timestamp: int
-    """Microseconds since 1970 when that was reached."""
+    """Time at which it was reached, in microseconds since 1970."""
     num_bytes: int
     tensors: set[str]
-    """Names of the tensors that were there."""
+    """Names of the tensors in memory at that time."""
 
 
 class StepStatsAnalysis(NamedTuple):
-    """What `Timeline.analyze_step_stats` gives."""
+    """Result of `Timeline.analyze_step_stats`."""
 
     chrome_trace: ChromeTrace
-    """The events; ``format_to_string(pretty=False)`` writes them as JSON."""
+    """Events; ``format_to_string(pretty=False)`` converts them to JSON."""
     allocator_maximums: dict[str, AllocationMaximum]
-    """Allocator -> the most that it had given out; empty where memory is not shown."""
+    """Maximal memory use by allocator; empty if memory is not shown."""
 
 
 class ChromeTrace:
-    """Events in Chrome's trace format: those about processes, then all others."""
+    """Events in Chrome's trace format: first those about processes, then all others."""
 
     def __init__(self) -> None:
         self._processes: list[dict[str, Any]] = []
         self._events: list[dict[str, Any]] = []
 
     def process(self, name: str, pid: int) -> None:
-        """Names a process."""
+        """Name a process."""
         self._processes.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}})
 
     def event(self, ph: str, cat: str, name: str, pid: int, tid: int, ts: int, **more: Any) -> None:
-        """Adds an event.
+        """Add an event.
 
         Args:
-            ph: its kind, a letter.
-            cat: its category.
-            name: what it is called.
+            ph: phase, a letter that tells the kind of event.
+            cat: category.
+            name: name of the event.
             pid: process.
             tid: thread.
-            ts: microseconds.
-            more: what this kind has beside those.
+            ts: time in microseconds.
+            more: further fields of this kind of event.
         """
         self._events.append({"ph": ph, "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, **more})
 
     def format_to_string(self, pretty: bool = False) -> str:
-        """The trace as JSON, on many lines where ``pretty``."""
+        """Return the trace as JSON, on several lines if ``pretty``."""
         trace = {"traceEvents": self._processes + self._events}
         if pretty:
             return json.dumps(trace, indent=4, separators=(",", ": "))
@@ -91,48 +91,48 @@ class ChromeTrace:
 
 @dataclass(slots=True)
 class _Op:
-    """One execution of a node."""
+    """Execution of a node."""
 
     stats: Any
     pid: int
     tensors_pid: int
     start: int
-    """Microseconds since 1970."""
+    """Start in microseconds since 1970."""
     end: int
     is_kernel: bool
-    """Whether a tracer of GPUs noted it."""
+    """Whether it was recorded by a GPU tracer."""
     tid: int = 0
 
     @property
     def is_plain(self) -> bool:
-        """Whether its label says what goes in."""
+        """Whether its label contains its inputs."""
         return not self.is_kernel and self.stats.node_name != "RecvTensor"
 
 
 @dataclass(slots=True)
 class _Tensor:
-    """An output, and the last time that it was needed."""
+    """Output, and the time of its last use."""
 
     number: int
     pid: int
     allocator: str
     nbytes: int
-    made: int
+    start: int
     source: tuple[int, int, int]
-    """Time, process and thread that arrows begin at."""
+    """Time, process and thread at which arrows start."""
     last: int
 
 
 @dataclass
 class _Analysis:
-    """One pass through the statistics."""
+    """Conversion of the statistics to events."""
 
     devices: list[tuple[str, list[_Op]]]
     rules: str
     trace: ChromeTrace = field(default_factory=ChromeTrace)
     tensors: dict[str, _Tensor] = field(default_factory=dict)
     fed: dict[str, str] = field(default_factory=dict)
-    """Node that is fed -> the node that gives its value."""
+    """Node that provides the value of a fed node, by its name."""
     maximums: dict[str, AllocationMaximum] = field(default_factory=dict)
     flows: int = 0
 
@@ -147,7 +147,7 @@ class _Analysis:
             self.trace.process(f"{device} Tensors", 2 * number + 2)
 
     def assign_rows(self) -> None:
-        """Gives every op the first row that is free: its last op was over before this one began."""
+        """Put each op on the first row whose last op ended before it."""
         for _, ops in self.devices:
             free = [0]
             for op in ops:
@@ -189,33 +189,32 @@ class _Analysis:
             self.trace.event("X", "Op", op_type, op.pid, op.tid, op.start, dur=op.end - op.start, args=args)
             if op_type in RECEIVES:
                 sent = self.tensors.get(self.sent(name))
-                if (
-                    sent is not None and sent.source[0] <= op.start
-                ):  # a constant may be there before its node is due
+                # A constant may be received before its node is scheduled.
+                if sent is not None and sent.source[0] <= op.start:
                     self.add_use(op, self.sent(name), shows_dataflow)
             elif op.is_plain:
                 for text in inputs:
                     self.add_use(op, text, shows_dataflow)
 
     def described(self, op: _Op) -> tuple[str, str, list[str]]:
-        """Name, op type and inputs."""
+        """Return name, op type and inputs of an op."""
         stats = op.stats
         if op.is_kernel:
             return *kernel_of(stats, self.rules), []
         if stats.node_name == "RecvTensor":
             return stats.node_name, "RecvTensor", []
-        found = _LABEL.match(stats.timeline_label)
-        if found is None:
+        match = _LABEL.match(stats.timeline_label)
+        if match is None:
             return stats.node_name, "unknown", []
-        return stats.node_name, found[2], found[3].split(", ") if found[3] else []
+        return stats.node_name, match[2], match[3].split(", ") if match[3] else []
 
     def sent(self, name: str) -> str:
-        """The tensor that a receive of ours, ``a/_3``, is for; TensorFlow's lists hold none."""
+        """Return the tensor that a receive of ours, ``a/_3``, is for; TensorFlow's statistics contain none."""
         base = source_name(name) or name
         return self.fed.get(base, base)
 
     def add_use(self, op: _Op, name: str, shows_dataflow: bool) -> None:
-        """Notes that an op takes a tensor; what is not known may have been received from the node of that name."""
+        """Record that an op uses a tensor; an unknown tensor may have been received from the node of that name."""
         if name not in self.tensors:
             name = source_name(name) or name
         tensor = self.tensors.get(name)
@@ -229,32 +228,32 @@ class _Analysis:
             self.flows += 1
 
     def add_memory(self) -> None:
-        """Ends the tensors' lives, and counts the bytes of every allocator."""
+        """End the lives of tensors, and count the bytes of each allocator."""
         changes: dict[str, list[tuple[int, int, str]]] = {}
         for name, tensor in self.tensors.items():
             self.trace.event("D", "Tensor", name, tensor.pid, 0, tensor.last, id=tensor.number)
-            here = changes.setdefault(tensor.allocator, [])
-            here += [(tensor.made, tensor.nbytes, name), (tensor.last, -tensor.nbytes, name)]
-        for allocator, found in changes.items():
-            total, there = 0, set()
+            allocator_changes = changes.setdefault(tensor.allocator, [])
+            allocator_changes += [(tensor.start, tensor.nbytes, name), (tensor.last, -tensor.nbytes, name)]
+        for allocator, rows in changes.items():
+            total, alive = 0, set()
             most = AllocationMaximum(0, 0, set())
-            for time, nbytes, name in sorted(found):
+            for time, nbytes, name in sorted(rows):
                 total += nbytes
                 if nbytes < 0:
-                    there.discard(name)
+                    alive.discard(name)
                 else:
-                    there.add(name)
+                    alive.add(name)
                 if total > most.num_bytes:
-                    most = AllocationMaximum(time, total, set(there))
+                    most = AllocationMaximum(time, total, set(alive))
                 self.trace.event("C", "Memory", allocator, 0, 0, time, args={allocator: total})
             self.maximums[allocator] = most
 
 
 def kernel_of(stats: Any, rules: str = "2.21") -> tuple[str, str]:
-    """Node and op type of a kernel that a tracer of GPUs noted.
+    """Return node and op type of a kernel recorded by a GPU tracer.
 
     Args:
-        stats: ``NodeExecStats`` of a stream; its name is ``node:type``; in 2.x its label may hold ``@@node:type#``.
+        stats: ``NodeExecStats`` of a stream; its name is ``node:type``; in 2.x its label may contain ``@@node:type#``.
         rules: ``"1.15"`` or ``"2.21"``.
     """
     text = stats.node_name
@@ -267,11 +266,11 @@ def kernel_of(stats: Any, rules: str = "2.21") -> tuple[str, str]:
 
 
 class Timeline:
-    """The timeline of a step.
+    """Timeline of a step.
 
     Args:
         step_stats: ``StepStats``, from the ``step_stats`` of a ``RunMetadata``.
-        graph: taken for the sake of TensorFlow's programs, and not needed.
+        graph: ignored; accepted for compatibility with TensorFlow.
     """
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
@@ -281,13 +280,14 @@ class Timeline:
     def analyze_step_stats(
         self, show_dataflow: bool = True, show_memory: bool = True, op_time: str = "schedule"
     ) -> StepStatsAnalysis:
-        """The events and the most memory of every allocator.
+        """Return the events and the maximal memory use of each allocator.
 
         Args:
-            show_dataflow: adds an arrow for every tensor that goes to another device or row.
-            show_memory: adds tensors with their sizes and lives, and a counter of bytes for every allocator.
-            op_time: ``"schedule"`` shows an op as long as its device's list says; where kernels ran on streams,
-                ``"gpu"`` shows it from the begin of the first to the end of the last, and ``"all"`` from its own start.
+            show_dataflow: whether to add an arrow for each tensor that another device or row uses.
+            show_memory: whether to add tensors with their sizes and lives, and a counter of bytes for each allocator.
+            op_time: ``"schedule"`` shows an op with the times of its device's list; if its kernels ran on streams,
+                ``"gpu"`` shows it from the start of the first to the end of the last kernel, and ``"all"`` from its own
+                start.
         """
         analysis = _Analysis(self._devices(op_time), releases.rules())
         analysis.name_processes()
@@ -301,37 +301,37 @@ class Timeline:
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
     ) -> str:
-        """The trace as JSON text; see `analyze_step_stats` for the arguments."""
-        found = self.analyze_step_stats(show_dataflow, show_memory, op_time)
-        return found.chrome_trace.format_to_string(pretty=True)
+        """Return the trace as JSON text; see `analyze_step_stats` for the arguments."""
+        analysis = self.analyze_step_stats(show_dataflow, show_memory, op_time)
+        return analysis.chrome_trace.format_to_string(pretty=True)
 
     def _devices(self, op_time: str) -> list[tuple[str, list[_Op]]]:
-        """The lists of nodes, with the times that are to be shown."""
+        """Return the nodes of each device, with the times to show."""
         kernels = {} if op_time == "schedule" else self._kernel_times()
-        found = []
+        devices = []
         for number, device in enumerate(self._step_stats.dev_stats):
             is_kernel = "/stream:" in device.device or "/memcpy" in device.device
             ops = []
             for stats in device.node_stats:
-                start, lasted = stats.all_start_micros, stats.all_end_rel_micros
-                op = _Op(stats, 2 * number + 1, 2 * number + 2, start, start + lasted, is_kernel)
+                start, duration = stats.all_start_micros, stats.all_end_rel_micros
+                op = _Op(stats, 2 * number + 1, 2 * number + 2, start, start + duration, is_kernel)
                 if "/job" in device.device and stats.node_name in kernels:
                     first, last = kernels[stats.node_name]
                     op.start = first if op_time == "gpu" else start
                     op.end = max(op.end, last)
                 ops.append(op)
-            found.append((device.device, ops))
-        return found
+            devices.append((device.device, ops))
+        return devices
 
     def _kernel_times(self) -> dict[str, tuple[int, int]]:
-        """Node -> start of its first and end of its last kernel on a GPU."""
-        found: dict[str, tuple[int, int]] = {}
+        """Return the start of the first and the end of the last kernel on a GPU, by node."""
+        times: dict[str, tuple[int, int]] = {}
         for device in self._step_stats.dev_stats:
             if "/stream:all" not in device.device:
                 continue
             for stats in device.node_stats:
                 name, _ = kernel_of(stats)
                 start, end = stats.all_start_micros, stats.all_start_micros + stats.all_end_rel_micros
-                first, last = found.get(name, (start, end))
-                found[name] = (min(first, start), max(last, end))
-        return found
+                first, last = times.get(name, (start, end))
+                times[name] = (min(first, start), max(last, end))
+        return times

@@ -1,7 +1,7 @@
-"""The partitions of a step as graphs, one a device: its nodes, and sends and receives where edges cross.
+"""Partition graphs of a step, one per device: its nodes, with sends and receives for edges between devices.
 
-A tensor that crosses has a ``_Send`` on its device and a ``_Recv`` where it goes to, as many consumers as it may have
-there. A control edge that crosses sends an empty tensor::
+A tensor that is copied has a ``_Send`` on its device and one ``_Recv`` on the other device, however many consumers it
+has there. A control edge between devices sends an empty tensor::
 
     a ──> a/_2 = Const ──> a/_3 = _Send        a/_4 = _Recv ──> a/_5 = Identity ──> nodes that wait for a
 
@@ -28,29 +28,29 @@ from gpuplace.shapes import TensorShape
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What stands for the feeds and fetches of a step in its traces."""
+    """Names of the nodes for the feeds and fetches of a step in its traces."""
 
     feed: Callable[[Tensor, int], str] = arg_name
-    """Name of the node that gives what is fed."""
+    """Returns the name of the node that provides a feed."""
     fetch: Callable[[Tensor, int], str] = retval_name
-    """Name of the node that takes what is fetched."""
+    """Returns the name of the node that consumes a fetch."""
     tensor_of: Callable[[Tensor], str] | None = None
-    """Where a client of another process feeds and fetches: the name that it has for a tensor. Such nodes are sends and
-    receives, and no statistics list them."""
+    """Returns a tensor's name in the client, if that is another process; None in the same process. The nodes are sends
+    and receives then, and not in the statistics."""
 
 
 IN_PROCESS = Ends()
-"""Those of a session in one process."""
+"""Names of a session in one process."""
 
 
 def end_names(slots: Iterable[Slot], name: Callable[[Tensor, int], str]) -> dict[Slot, str]:
-    """Names of the nodes that stand for feeds or fetches; TensorFlow numbers them in the order of their names."""
+    """Return the names of the nodes for feeds or fetches; TensorFlow numbers them in the order of their names."""
     ordered = sorted(slots, key=lambda slot: slot.tensor.name)
     return {slot: name(slot.tensor, position) for position, slot in enumerate(ordered)}
 
 
 def transfer_ops(step: Step) -> tuple[str, str]:
-    """Op types of the two nodes that stand for a copy; those that use host memory of a GPU have types of their own."""
+    """Return the op types of the two nodes of a copy; those that use host memory of a GPU have other types."""
     source, target = step.inputs[0].location, step.outputs[0].location
     return (
         "_HostSend" if source.on_host and "CPU" not in source.device.rpartition("/")[2] else "_Send",
@@ -66,21 +66,22 @@ def fill_partition_graphs(
     rules: str = "2.21",
     ends: Ends = IN_PROCESS,
 ) -> None:
-    """Appends a ``GraphDef`` per device: its nodes, with sends and receives where edges cross, control edges too.
+    """Append a ``GraphDef`` per device: its nodes, with sends and receives for edges between devices, control edges
+    included.
 
     Args:
-        graphs: where to append.
-        schedule: what runs.
+        graphs: list to append to.
+        schedule: the executed schedule.
         graph: the whole graph.
         first_transfer: number of the first copy's nodes.
-        rules: ``"1.15"`` or ``"2.21"``: which attributes sends and receives have.
-        ends: what stands for feeds and fetches.
+        rules: ``"1.15"`` or ``"2.21"``: determines the attributes of sends and receives.
+        ends: names of the nodes for feeds and fetches.
     """
     _Partitions(graphs, schedule, graph, first_transfer, rules, ends).fill()
 
 
 class _Partitions:
-    """The graphs in the making."""
+    """Builder of the partition graphs."""
 
     def __init__(
         self, graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int, rules: str, ends: Ends
@@ -95,9 +96,9 @@ class _Partitions:
         self.devices = {step.op: step.device for step in schedule.steps if step.op is not None}
         self.by_device: dict[str, Any] = {}
         self.sent: set[tuple[Operation, str]] = set()
-        """Operations that what runs on a device waits for, as far as they have been sent there."""
+        """Control edges between devices that have been added: operation and receiving device."""
         self.readers: dict[Slot, str] = {}
-        """Value -> the first node that takes it."""
+        """First consumer of each value."""
         for step in schedule.steps:
             for slot in step.inputs:
                 self.readers.setdefault(slot, step.name)
@@ -155,7 +156,7 @@ class _Partitions:
             self.add_end(slot, name, ("_Retval", "_Send"), [value_name(slot, self.edges, self.feeds)])
 
     def add_end(self, slot: Slot, name: str, op_types: tuple[str, str], inputs: Iterable[str]) -> None:
-        """Adds the node of a feed or fetch: an op of the first type, or of the second with a client elsewhere."""
+        """Add the node of a feed or fetch: of the first op type, or of the second with a client in another process."""
         device, dtype = slot.location.device, slot.tensor.dtype.base_dtype
         if self.ends.tensor_of is None:
             attrs = {"T": dtype, "index": int(name.rpartition("_")[2])}
@@ -192,23 +193,23 @@ class _Partitions:
         return attrs
 
     def control_inputs(self, step: Step) -> list[str]:
-        """The control inputs of a node; those on other devices through an empty tensor that is sent."""
-        found, device = [], step.device
+        """Return the control inputs of a node; those on other devices via an empty tensor."""
+        controls, device = [], step.device
         for control in step.control_inputs:
             if control not in self.devices:
                 continue
             if self.devices[control] == device:
-                found.append(f"^{control.name}")
+                controls.append(f"^{control.name}")
                 continue
             number = self.numbers[control, device]
             if (control, device) not in self.sent:
                 self.sent.add((control, device))
                 self.send_control(control, device, number, step.name)
-            found.append(f"^{control.name}/_{number + 3}")
-        return found
+            controls.append(f"^{control.name}/_{number + 3}")
+        return controls
 
     def send_control(self, control: Operation, device: str, first: int, consumer: str) -> None:
-        """Adds the four nodes of a control edge between devices, which are numbered from `first` on."""
+        """Add the four nodes of a control edge between devices, numbered from `first` on."""
         source = control.name
         empty = f"{source}/_{first}" if self.rules == "1.15" else f"{source}/ctrl/_{first}"
         send, receive, last = (f"{source}/_{first + i}" for i in (1, 2, 3))

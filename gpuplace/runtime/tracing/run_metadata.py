@@ -1,6 +1,6 @@
-"""What a run leaves in its ``RunMetadata``: statistics of the step, partition graphs and the cost graph.
+"""Contents of a ``RunMetadata``: statistics of the step, partition graphs and the cost graph.
 
-Which of them, the options of the run say (``trace_level``, ``output_partition_graphs``), and the session's config
+They are selected by the ``RunOptions`` (``trace_level``, ``output_partition_graphs``) and the session's config
 (``graph_options.build_cost_model``).
 
 Source: tensorflow/core/common_runtime/direct_session.cc, releases 1.15 and 2.21.
@@ -17,21 +17,21 @@ from gpuplace.runtime.tracing.step_stats import Trace, fill_step_stats
 
 
 class CostModels:
-    """The cost models of a session, one for the same fetches and feeds.
+    """Cost models of a session, one per signature.
 
     Args:
-        config: ``ConfigProto``, or anything with its attributes.
+        config: ``ConfigProto``, or an object with its attributes.
     """
 
     def __init__(self, config: Any) -> None:
         options = getattr(config, "graph_options", None)
         self.every: int = max(getattr(options, "build_cost_model", 0), 0)
-        """Every how manieth run is measured; 0 for none."""
+        """Interval of measured steps; 0 for none."""
         self._after: int = getattr(options, "build_cost_model_after", 0)
         self._models: dict[Any, CostModel] = {}
 
     def due(self, signature: Any) -> CostModel | None:
-        """Counts a run; returns the model that wants it measured, if it does."""
+        """Count a step; return its cost model if it is to be measured."""
         if not self.every:
             return None
         model = self._models.setdefault(signature, CostModel(self.every, self._after))
@@ -47,16 +47,16 @@ def fill_run_metadata(
     trace: Trace | None,
     costs: CostModel | None,
 ) -> None:
-    """Fills in the message.
+    """Fill in the message.
 
     Args:
-        run_metadata: the message; None if only the cost model is to learn.
+        run_metadata: the message; None if only the cost model is updated.
         options: ``RunOptions``, or None.
-        plan: what was run.
+        plan: the executed plan.
         graph: the whole graph.
         rules: ``"1.15"`` or ``"2.21"``.
-        trace: what was measured; None if nothing was.
-        costs: the model that wanted it measured.
+        trace: trace of the step; None if it was not traced.
+        costs: cost model for which the step was measured; None: none.
     """
     if run_metadata is None:
         from gpuplace.graphdef.messages import RunMetadata

@@ -1,19 +1,19 @@
-"""Traces: when every node ran, what it gave out and how much memory that took, as TensorFlow's ``StepStats``.
+"""Traces: times, outputs and memory of all nodes of a step, as TensorFlow's ``StepStats``.
 
-A traced plan is the plain plan with a line before and a line after every call::
+A traced plan is the plain plan with a line before and a line after each call::
 
     s = clock()
     t0 = k2(c0, c1)
     record(2, s, clock(), (t0,))
 
-A copy between devices becomes two nodes: ``_Send`` on one device and ``_Recv`` on the other, of the names they have in
-the partition graphs. TensorFlow's executor leaves the two out of a device's list, and only its tracers show what
-was copied (`gpuplace.runtime.tracing.tracer_stats`); here they are in both. A copy between tasks has them on two tasks,
-each with a part of the statistics.
+A copy between devices becomes two nodes: ``_Send`` on one device and ``_Recv`` on the other, with their names in the
+partition graphs. TensorFlow's executor omits them from a device's list, and only its tracers show copies
+(`gpuplace.runtime.tracing.tracer_stats`); here they are in both. A copy between tasks has them on two tasks, each with
+a part of the statistics.
 
-The time of a call is the host's. On a real GPU a kernel is queued in it and runs later; a copy to the host waits for
-all that was queued on that GPU before it. A traced plan keeps the order of the graph and waits for each copy where it
-stands.
+The time of a call is the host's. A kernel of a real GPU is only queued in that time and runs later; a copy to the host
+waits for all kernels queued on that GPU before. A traced plan keeps the order of the graph and waits for each copy at
+its position.
 
 Source: tensorflow/core/common_runtime/step_stats_collector.cc and executor.cc, releases 1.15 and 2.21.
 """
@@ -39,48 +39,48 @@ HARDWARE_TRACE = 2
 """``RunOptions.HARDWARE_TRACE``."""
 
 _KEPT = VARIABLE_OPS | {"Const"}
-"""Ops whose output's memory is there before the step and after it."""
+"""Ops whose output is in memory before and after the step."""
 
 
 class TracedTensor(NamedTuple):
-    """What is kept of an output."""
+    """Recorded properties of an output."""
 
     dtype: Any
     """Its ``DType``."""
     shape: tuple[int, ...]
-    """Sizes."""
+    """Shape."""
     nbytes: int
     """Size in bytes."""
     address: int
-    """Where it lies, or 0 where unknown."""
+    """Address, or 0 if unknown."""
 
 
 class TraceRecord(NamedTuple):
-    """One call."""
+    """Record of a call."""
 
     number: int
     """Position of the step in ``Schedule.steps``."""
     start_ns: int
-    """When it began, in nanoseconds of the trace's clock."""
+    """Start in nanoseconds of the trace's clock."""
     end_ns: int
-    """When it ended."""
+    """End in nanoseconds of the trace's clock."""
     outputs: tuple[TracedTensor | None, ...]
-    """What it gave out."""
+    """Outputs."""
     bytes_in_use: int
-    """What the device's allocator had given out at the end; 0 where nothing counts that."""
+    """Memory use of the device's allocator at the end in bytes; 0 without an allocator."""
     thread: int = 0
-    """Number of the thread that did it."""
+    """Identifier of the thread."""
 
 
 class Trace:
-    """The records of one step.
+    """Records of one step.
 
     Args:
-        schedule: what is run.
-        backends: full device name to device.
-        clock: nanoseconds, for durations.
-        wall_clock: nanoseconds since 1970.
-        feeds: the values that the caller gives.
+        schedule: the executed schedule.
+        backends: backends by full device name.
+        clock: returns nanoseconds, for durations.
+        wall_clock: returns nanoseconds since 1970.
+        feeds: fed values.
     """
 
     def __init__(
@@ -97,15 +97,15 @@ class Trace:
         self.feeds: tuple[TracedTensor | None, ...] = tuple(
             map(_traced, feeds or (None,) * len(schedule.feeds))
         )
-        """What was fed."""
+        """Fed values."""
         self.clock = clock
         self.start_ns: int = clock()
         self.epoch_ns: int = wall_clock() - self.start_ns
-        """What has to be added to the clock to get nanoseconds since 1970."""
+        """Offset to be added to the clock for nanoseconds since 1970."""
         self.end_ns = self.start_ns
 
     def record(self, number: int, start_ns: int, values: tuple[Any, ...]) -> None:
-        """Notes a call that began at ``start_ns`` and is over."""
+        """Record a call that started at ``start_ns`` and has just ended."""
         end_ns = self.clock()
         memory = self.backends[self.schedule.steps[number].device].memory
         in_use = 0 if memory is None else memory.allocator.stats().bytes_in_use
@@ -115,7 +115,7 @@ class Trace:
         )
 
     def end(self) -> None:
-        """Notes the end of the step."""
+        """Record the end of the step."""
         self.end_ns = self.clock()
 
 
@@ -132,17 +132,17 @@ def _traced(value: Any) -> TracedTensor | None:
 
 @dataclass
 class _Writer:
-    """A ``StepStats`` message in the making."""
+    """Writer of a ``StepStats`` message."""
 
     step_stats: Any
     trace: Trace
     edges: Mapping[Slot, tuple[str, str, str]]
     feeds: Mapping[Slot, str]
     controls: Mapping[tuple[Operation, str], int]
-    """Numbers of the nodes between an operation and a device where something waits for it."""
+    """Number of the first node of each control edge between an operation and another device."""
     devices: dict[str, Any] = field(default_factory=dict)
     ready: dict[Slot | Operation, int] = field(default_factory=dict)
-    """When a value was there, or an operation was over."""
+    """Time at which a value was available, or an operation completed."""
     values: dict[Slot, TracedTensor | None] = field(default_factory=dict)
 
     def node(
@@ -159,50 +159,53 @@ class _Writer:
     def feed(self, slot: Slot, tensor: TracedTensor | None) -> None:
         name = self.feeds[slot]
         start = self.trace.start_ns
-        made = self.node(slot.location.device, name, f"{name} = _Arg()", start, start)
+        node_stats = self.node(slot.location.device, name, f"{name} = _Arg()", start, start)
         self.values[slot] = tensor
         if tensor is not None:
-            _describe(made, 0, tensor, "cpu")
+            _describe(node_stats, 0, tensor, "cpu")
 
     def call(self, record: TraceRecord) -> None:
-        """Writes what a record says, of a copy two nodes."""
+        """Write a record; a copy is written as two nodes."""
         step = self.trace.schedule.steps[record.number]
         start, end = record.start_ns, record.end_ns
-        waits: list[Slot | Operation] = [*step.inputs, *step.control_inputs]
+        predecessors: list[Slot | Operation] = [*step.inputs, *step.control_inputs]
         scheduled = max(
-            (self.ready.get(wait, self.trace.start_ns) for wait in waits), default=self.trace.start_ns
+            (self.ready.get(predecessor, self.trace.start_ns) for predecessor in predecessors),
+            default=self.trace.start_ns,
         )
         scheduled = min(scheduled, start)
         if step.op is not None:
             self.ready[step.op] = end
-            taken = ", ".join(_input_names(step, self.edges, self.feeds, self.controls))
+            inputs = ", ".join(_input_names(step, self.edges, self.feeds, self.controls))
             if step.op_type in TRANSFERS:
-                taken = _peer(step.op)
-            label = f"{step.name} = {step.op_type}({taken})"
-            made = self.node(step.device, step.name, label, start, end, scheduled)
+                inputs = _peer(step.op)
+            label = f"{step.name} = {step.op_type}({inputs})"
+            node_stats = self.node(step.device, step.name, label, start, end, scheduled)
         else:
             send, receive, tensor = self.edges[step.outputs[0]]
             sender, receiver = step.inputs[0].location.device, step.outputs[0].location.device
             send_op, receive_op = transfer_ops(step)
             self.node(sender, send, f"{send} = {send_op}({tensor} @{receiver})", start, end, scheduled)
-            made = self.node(
+            node_stats = self.node(
                 receiver, receive, f"{receive} = {receive_op}({tensor} @{sender})", start, end, scheduled
             )
         self.ready.update(dict.fromkeys(step.outputs, end))
         self.values.update(zip(step.outputs, record.outputs, strict=True))
-        self.outputs(made, step, record)
+        self.outputs(node_stats, step, record)
 
     def outputs(self, stats: Any, step: Step, record: TraceRecord) -> None:
-        """Adds the outputs, and the memory that was taken for them."""
+        """Add the outputs, and the memory allocated for them."""
         backend = self.trace.backends[step.device]
-        taken: dict[str, list[int]] = {}
-        known = {tensor.address for slot in step.inputs if (tensor := self.values.get(slot)) is not None}
+        allocations: dict[str, list[int]] = {}
+        input_addresses = {
+            tensor.address for slot in step.inputs if (tensor := self.values.get(slot)) is not None
+        }
         for slot, tensor in zip(step.outputs, record.outputs, strict=True):
             if tensor is None:
                 continue
             allocator = "cpu" if slot.location.on_host else backend.allocator_name
             is_kept = step.op_type in _KEPT
-            is_shared = is_kept or slot.is_ref or (tensor.address != 0 and tensor.address in known)
+            is_shared = is_kept or slot.is_ref or (tensor.address != 0 and tensor.address in input_addresses)
             nbytes = tensor.nbytes if allocator == "cpu" else _rounded(tensor.nbytes)
             description = _describe(stats, slot.tensor.value_index, tensor, allocator)
             if is_kept:
@@ -210,10 +213,10 @@ class _Writer:
             elif not slot.is_ref:
                 description.allocated_bytes = nbytes
             if tensor.nbytes and not is_shared:
-                description.allocation_id = 1 + len(taken.setdefault(allocator, []))
+                description.allocation_id = 1 + len(allocations.setdefault(allocator, []))
                 description.has_single_reference = True
-                taken[allocator].append(nbytes)
-        for allocator, sizes in taken.items():
+                allocations[allocator].append(nbytes)
+        for allocator, sizes in allocations.items():
             total = sum(sizes)
             memory = stats.memory.add(
                 allocator_name=allocator, total_bytes=total, peak_bytes=total, live_bytes=total
@@ -233,15 +236,15 @@ def fill_step_stats(
     rules: str = "2.21",
     ends: Ends = IN_PROCESS,
 ) -> None:
-    """Writes a trace to a ``StepStats`` message.
+    """Write a trace to a ``StepStats`` message.
 
     Args:
         step_stats: the message.
-        trace: what was recorded.
+        trace: the trace.
         first_transfer: number of the first copy's nodes.
-        level: ``RunOptions.trace_level``; from ``HARDWARE_TRACE`` on what TensorFlow's tracers show is there too.
+        level: ``RunOptions.trace_level``; from ``HARDWARE_TRACE`` on, the lists of TensorFlow's tracers are added.
         rules: ``"1.15"`` or ``"2.21"``.
-        ends: what stands for feeds and fetches.
+        ends: names of the nodes for feeds and fetches.
     """
     schedule = trace.schedule
     edges = transfer_names(schedule, first_transfer)
@@ -254,7 +257,8 @@ def fill_step_stats(
             writer.feed(slot, tensor)
         else:
             writer.values[slot] = tensor
-    for record in sorted(trace.records, key=lambda record: record.start_ns):  # threads note them as they come
+    # Threads append their records in any order.
+    for record in sorted(trace.records, key=lambda record: record.start_ns):
         writer.call(record)
     for slot, name in end_names(schedule.fetches, ends.fetch).items() if is_listed else ():
         assert client is not None
@@ -266,7 +270,7 @@ def fill_step_stats(
 
 
 def _peer(op: Operation) -> str:
-    """What a send or receive between tasks moves, and the device at its other end, as for copies within a task."""
+    """Return the tensor of a send or receive between tasks, and the device at its other end."""
     other = op.attrs["recv_device" if op.type in SENDS else "send_device"]
     return f"{op.attrs['tensor_name'].decode()} @{other.decode()}"
 
@@ -295,11 +299,11 @@ def _node_stats(
 ) -> Any:
     wall_ns = start_ns + trace.epoch_ns
     scheduled = wall_ns if scheduled_ns is None else scheduled_ns + trace.epoch_ns
-    lasted = max(end_ns - start_ns, 0)
+    duration = max(end_ns - start_ns, 0)
     micros = (
-        wall_ns + lasted
-    ) // 1000 - wall_ns // 1000  # as TensorFlow: no end is after the start of what waited
-    made = stats.node_stats.add(
+        wall_ns + duration
+    ) // 1000 - wall_ns // 1000  # as in TensorFlow, so no end is after the start of a successor
+    node_stats = stats.node_stats.add(
         node_name=name,
         timeline_label=label,
         scheduled_micros=scheduled // 1000,
@@ -308,15 +312,15 @@ def _node_stats(
         all_end_rel_micros=micros,
         scheduled_nanos=scheduled,
         all_start_nanos=wall_ns,
-        op_end_rel_nanos=lasted,
-        all_end_rel_nanos=lasted,
+        op_end_rel_nanos=duration,
+        all_end_rel_nanos=duration,
     )
-    made.memory_stats.SetInParent()
-    return made
+    node_stats.memory_stats.SetInParent()
+    return node_stats
 
 
 def _describe(stats: Any, output: int, tensor: TracedTensor, allocator: str) -> Any:
-    """Adds an output's type, shape and size; returns the message about its memory."""
+    """Add an output's type, shape and size; return the message about its memory."""
     description = stats.output.add(slot=output).tensor_description
     description.dtype = tensor.dtype.as_datatype_enum
     description.shape.SetInParent()
@@ -330,5 +334,5 @@ def _describe(stats: Any, output: int, tensor: TracedTensor, allocator: str) -> 
 
 
 def _rounded(nbytes: int) -> int:
-    """What a GPU's allocator takes for a tensor, where it does not find a chunk that is a little larger."""
+    """Return the size that a GPU's allocator uses for a tensor, unless it finds only a slightly larger chunk."""
     return (nbytes + 255) & ~255

@@ -1,4 +1,4 @@
-"""What TensorFlow's tracers add to a step's statistics from ``HARDWARE_TRACE`` on, beside what its executor notes.
+"""Statistics that TensorFlow's tracers add from ``HARDWARE_TRACE`` on, in addition to those of its executor.
 
 ========================================  ==================================  =====================================
 device of the ``DeviceStepStats``         a node's name                       release
@@ -11,10 +11,10 @@ device of the ``DeviceStepStats``         a node's name                       re
                                           ``MemcpyH2D``
 ========================================  ==================================  =====================================
 
-On a task of a cluster the lists of a GPU begin with the task's name.
+On a task of a cluster the device names of a GPU start with the task's name.
 
-Simulated GPUs have one stream, number 13 as TensorFlow's first one has, and the kernels' times are those that NumPy
-took. Of a real GPU nothing is added: only events on its streams could tell when a kernel ran there.
+Simulated GPUs have one stream, number 13 as TensorFlow's first one, and the times of kernels are those of NumPy. For a
+real GPU nothing is added: only events on its streams could tell when a kernel ran.
 
 Source: tensorflow/core/profiler/internal/cpu/host_tracer.cc, core/platform/default/device_tracer.cc, release 1.15;
 core/profiler/convert/xplane_to_step_stats.cc, release 2.21.
@@ -31,25 +31,24 @@ from gpuplace.runtime.plan.schedule.partition import Slot, Step
 
 _STREAM = 13
 _UNTRACED = INLINE_OPS - VARIABLE_OPS - {"ReadVariableOp"}
-"""Ops so cheap that 1.15's tracer of host threads leaves them out."""
+"""Ops so cheap that 1.15's tracer of host threads omits them."""
 _DIRECTIONS = {
     (False, True): ("HtoD", "H2D", "Pageable to Device", "pageable", "device"),
     (True, False): ("DtoH", "D2H", "Device to Pageable", "device", "pageable"),
     (True, True): ("PtoP", "P2P", "Device to Device", "device", "device"),
 }
-"""(whether the source is a GPU's memory, whether the target is) -> names of the copy in 1.15 and 2.21, and from
-where to where."""
+"""Names of a copy in 1.15 and 2.21, and its source and target, by whether the source and the target are GPU memory."""
 
 
 def add_tracer_stats(
     step_stats: Any, trace: Any, edges: Mapping[Slot, tuple[str, str, str]], rules: str
 ) -> None:
-    """Adds the tracers' lists to a ``StepStats`` message.
+    """Add the tracers' lists to a ``StepStats`` message.
 
     Args:
         step_stats: the message.
         trace: the ``Trace`` of the step.
-        edges: copied value -> names of the two nodes that stand for the copy, and of the tensor.
+        edges: names of the two nodes of the copy and of the tensor, by copied value.
         rules: ``"1.15"`` or ``"2.21"``.
     """
     lists: dict[str, Any] = {}
@@ -59,12 +58,12 @@ def add_tracer_stats(
             lists[device] = step_stats.dev_stats.add(device=device)
         thread = record.thread & 0xFFFFFFFF
         start = (record.start_ns + trace.epoch_ns) // 1000
-        lasted = max(1, (record.end_ns - record.start_ns) // 1000)
+        duration = max(1, (record.end_ns - record.start_ns) // 1000)
         return lists[device].node_stats.add(
             node_name=name,
             all_start_micros=start,
-            op_end_rel_micros=0 if device == _HOST else lasted,
-            all_end_rel_micros=lasted,
+            op_end_rel_micros=0 if device == _HOST else duration,
+            all_end_rel_micros=duration,
             timeline_label=label,
             scheduled_micros=start if rules == "2.21" else 0,
             thread_id=thread if rules == "2.21" or device == _HOST else 0,
@@ -96,7 +95,7 @@ _HOST = "/host:CPU"
 
 
 def _host_names(step: Step, edges: Mapping[Slot, tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Name and device of what the tracer of host threads notes of a step."""
+    """Return name and device of the entries of the tracer of host threads for a step."""
     if step.op is None:
         send, receive, _ = edges[step.outputs[0]]
         return [
@@ -108,14 +107,14 @@ def _host_names(step: Step, edges: Mapping[Slot, tuple[str, str, str]]) -> list[
 
 def _add_copy(add: Any, step: Step, record: Any, backend: Any, tensor: str, rules: str) -> None:
     source, target = step.inputs[0].location, step.outputs[0].location
-    words_of = _DIRECTIONS.get((not source.on_host, not target.on_host))
-    if words_of is None or backend.owns_arrays:
+    names = _DIRECTIONS.get((not source.on_host, not target.on_host))
+    if names is None or backend.owns_arrays:
         return
-    short, long, words, origin, goal = words_of
+    short, long, direction, origin, goal = names
     gpu = _gpu_number(target.device if source.on_host else source.device)
     nbytes = record.outputs[0].nbytes if record.outputs[0] is not None else 0
     if rules == "1.15":
-        name, label = f"{tensor}:MEMCPY{short}", f"MEMCPY{short} {nbytes} bytes ({words})"
+        name, label = f"{tensor}:MEMCPY{short}", f"MEMCPY{short} {nbytes} bytes ({direction})"
         streams = [f"stream:{_STREAM}"]
     else:
         name = f"Memcpy{long}"

@@ -47,8 +47,8 @@ __all__ = [
 
 
 def _named(name: str, k: int | None, class_id: int | None) -> str:
-    found = f"{name}_at_k" if k is None else f"{name}_at_{k}"
-    return found if class_id is None else f"{found}_class{class_id}"
+    found = f"{name}_at_k" if k is None else "%s_at_%d" % (name, k)  # noqa: UP031 - refuses what is no number
+    return found if class_id is None else "%s_class%d" % (found, class_id)  # noqa: UP031
 
 
 def _converted(ids: Any) -> Any:
@@ -62,7 +62,7 @@ def _expanded(labels: Any, predictions: Any) -> Any:
         if isinstance(labels, SparseTensor):
             is_lower = equal(reshaping.rank(predictions), reshaping.size(labels.dense_shape) + 1)
             return _sparse_expanded(labels, is_lower, scope)
-        mine, theirs = labels.shape.ndims, predictions.shape.ndims
+        mine, theirs = labels.get_shape().ndims, predictions.get_shape().ndims
         if mine is not None and theirs is not None:
             if mine == theirs:
                 return labels
@@ -139,9 +139,8 @@ def _share(
 ) -> Metric:
     """True positives as a share of themselves and others."""
     with name_scope(name, _named(kind, k, class_id), [predictions_idx, labels, weights]) as scope:
-        classes = convert_to_tensor(predictions_idx)
-        labels = _expanded(labels, classes)
-        found = cast(classes, int64)
+        labels = _expanded(labels, predictions_idx)
+        found = cast(predictions_idx, int64)
         right, right_update = _count("true_positive", labels, found, k, class_id, weights)
         wrong, wrong_update = _count(other, labels, found, k, class_id, weights)
         value = div(right, add(right, wrong), name=scope)
@@ -257,7 +256,7 @@ def recall_at_top_k() -> None:
 
 def _without_unknown(labels: Any, predictions: TensorLike) -> Any:
     """Labels beyond the classes as -1, which is no class."""
-    classes = cast(reshaping.shape(predictions)[-1], labels.dtype)
+    classes = cast(reshaping.shape(predictions)[-1], int64)
 
     def known(values: Tensor) -> Tensor:
         return where_v2(greater_equal(values, classes), -1 * ones_like(values), values)

@@ -77,10 +77,11 @@ def _counts(
         predictions, labels, weights = aligned(cast(predictions, float32), cast(labels, bool_type), weights)
     column = reshaping.reshape(predictions, [-1, 1])
     row = reshaping.reshape(cast(labels, bool_type), [1, -1])
+    number = len(thresholds)
     known = column.shape[0].value
     length = reshaping.shape(column)[0] if known is None else known
-    limits = tile(reshaping.expand_dims(constant.constant(list(thresholds)), [1]), stack([1, length]))
-    times = [len(thresholds), 1]
+    limits = tile(reshaping.expand_dims(constant.constant(thresholds), [1]), stack([1, length]))
+    times = [number, 1]
     above = greater(tile(reshaping.transpose(column), times), limits)
     found = {True: above}
     if any(not _COUNTS[key][2] for key in wanted):
@@ -95,7 +96,7 @@ def _counts(
     values, updates = {}, {}
     for key, (name, label, prediction) in _COUNTS.items():
         if key in wanted:
-            values[key] = gathered([len(thresholds)], float32, name)
+            values[key] = gathered([number], float32, name)
             hits: Any = cast(logical_and(truth[label], found[prediction]), float32)
             if shares is not None:
                 hits = hits * shares
@@ -276,7 +277,7 @@ def sensitivity_at_specificity(
         ValueError: the share is not between 0 and 1, or shapes do not fit.
         InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
     """
-    if not 0 <= specificity <= 1:
+    if specificity < 0 or specificity > 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
 
     def sensitivity(counts: Counts, called: str) -> Tensor:
@@ -319,7 +320,7 @@ def specificity_at_sensitivity(
         ValueError: the share is not between 0 and 1, or shapes do not fit.
         InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
     """
-    if not 0 <= sensitivity <= 1:
+    if sensitivity < 0 or sensitivity > 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")
 
     def specificity(counts: Counts, called: str) -> Tensor:

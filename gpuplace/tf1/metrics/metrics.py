@@ -93,11 +93,12 @@ def as_vector(tensor: Tensor) -> Tensor:
     Raises:
         TypeError: the rank is not known.
     """
-    if tensor.shape.ndims is None:
+    rank = tensor.get_shape().ndims
+    if rank is None:
         raise TypeError(
             f"The rank of {tensor.name} is unknown. Say what is known of its shape: tensor.set_shape([None])"
         )
-    return reshaping.reshape(tensor, [-1]) if tensor.shape.ndims > 1 else tensor
+    return reshaping.reshape(tensor, [-1]) if rank > 1 else tensor
 
 
 def _aligned_when_it_runs(weights: Tensor, predictions: Tensor) -> Tensor:
@@ -492,7 +493,7 @@ def mean_iou(
         count = cast(num_classes, int64)
 
         found, truth = as_vector(found), as_vector(truth)
-        share = None if weights is None else as_vector(convert_to_tensor(weights))
+        share = None if weights is None else as_vector(values[2])
         batch = confusion_matrix(truth, found, count, dtype=float64, weights=share)
         update = assign_add(matrix, batch)
         rows = cast(reduce_sum(matrix, 0), float32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.dtypes import float32, int64
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.convert import get_default_graph
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.losses import broadcast_weights
@@ -208,16 +208,15 @@ def mean_per_class_accuracy(
     with variable_scope(name, "mean_accuracy", values):
         truth: Any = cast(labels, int64)
         found: Any = predictions
-        found.get_shape().assert_is_compatible_with(truth.get_shape())
         truth, found = as_vector(truth), as_vector(found)
+        found.get_shape().assert_is_compatible_with(truth.get_shape())
         total, count = gathered([num_classes], float32, "total"), gathered([num_classes], float32, "count")
         labelled: Any = constant.ones([reshaping.size(truth)], float32)
         if truth.dtype != found.dtype:
             found = cast(found, truth.dtype)
         right: Any = cast(equal(found, truth), float32)
         if weights is not None:
-            given = convert_to_tensor(weights)
-            share = cast(as_vector(given), float32)
+            share = cast(as_vector(values[2]), float32)
             right, labelled = right * share, labelled * share
         update_total = scatter_add(total, truth, labelled)
         update_count = scatter_add(count, truth, right)

@@ -288,7 +288,7 @@ def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict
         except DecodeError as error:
             raise DataLossError.of(
                 f"Cannot parse an asset of the SavedModel in {folder}: {error}",
-                hint="is the file complete? Export the model again, or copy this one again",
+                hint="check that the file is complete; export the model again, or copy this one again",
             ) from None
     found = {}
     for asset in assets:

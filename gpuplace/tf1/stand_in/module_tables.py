@@ -168,7 +168,7 @@ NAMES = {
     "distribute.mirrored_strategy": ("tf1.training.mirrored_strategy",),
     "distribute.one_device_strategy": ("tf1.training.mirrored_strategy",),
     "distribute.reduce_util": ("tf1.distribute.cross_device", "ops.distribute.contexts"),
-    "eager.backprop": ("tf1.gradients.tape",),
+    "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("tf1.stand_in.eager_context",),
     "eager.def_function": ("tf1.functions.def_function",),
     "eager.wrap_function": ("tf1.saving.wrapped_functions",),

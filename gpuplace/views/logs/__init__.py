@@ -1,1 +1,1 @@
-"""TensorFlow's placement logs, read."""
+"""Reading TensorFlow's placement logs."""

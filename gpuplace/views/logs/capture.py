@@ -1,7 +1,7 @@
-"""What a block of a program writes to file descriptors 1 and 2, and the placement that TensorFlow logged in it.
+"""Capture the output of a block of code on file descriptors 1 and 2, with the placement that TensorFlow logs.
 
-TensorFlow logs placement from C++, past `sys.stdout`, so a notebook never sees it. `LogCapture` does, whether Python,
-C++ or a child process writes. `redirection` has the mechanism.
+TensorFlow logs placement from C++, bypassing `sys.stdout`, so a notebook never shows it. `LogCapture` captures the
+output of Python, of C++ and of child processes. The mechanism is in `redirection`.
 
 >>> with LogCapture() as log:
 ...     _ = os.write(1, b"a: (Neg): /job:localhost/replica:0/task:0/device:CPU:0\\n")
@@ -25,18 +25,18 @@ from gpuplace.views.logs.tensorflow_log import LogSwitch, imported_tensorflow
 from gpuplace.views.logs.text import decoded
 
 NO_PLACEMENT = (
-    "The output has no line about placement. A program switches the log on: in TensorFlow 2 by "
-    "tf.debugging.set_log_device_placement(True) before its ops run, in TensorFlow 1 by "
+    "The output contains no placement log. The program must turn it on: in TensorFlow 2 with "
+    "tf.debugging.set_log_device_placement(True) before its ops run, in TensorFlow 1 with "
     "tf.ConfigProto(log_device_placement=True) for its session."
 )
-"""What is said of an output in which TensorFlow tells nothing."""
+"""The message for output without any placement lines."""
 
 
 class LogCapture:
-    """A ``with`` block that keeps what is written in it to standard output and standard error.
+    """A ``with`` block that captures the text written to standard output and standard error.
 
     Args:
-        quiet: whether lines about placement are kept but not printed; of captures in each other, the outermost decides.
+        quiet: whether placement lines are captured but not printed; for nested captures, the outermost decides.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -46,16 +46,16 @@ class LogCapture:
         self._had_tensorflow = False
 
     def __enter__(self) -> LogCapture:
-        """Begin to keep the output.
+        """Start the capture.
 
         Raises:
-            FailedPreconditionError: this capture has begun already.
-            UnimplementedError: the system is not a POSIX one.
+            FailedPreconditionError: this capture was already used.
+            UnimplementedError: the system is not a POSIX system.
             OSError: standard output or error is closed.
         """
         if self._stretch is not None:
             raise FailedPreconditionError.of(
-                "This capture has begun already", hint="a new one: with gpuplace.capture_log() as log"
+                "This capture was already used", hint="start a new one: with gpuplace.capture_log() as log"
             )
         self._stretch = redirection.begin(self._quiet)
         try:
@@ -69,7 +69,7 @@ class LogCapture:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it; an exception of the block is not held up."""
+        """End the capture; exceptions of the block pass through."""
         assert self._stretch is not None
         try:
             _switch(-1)
@@ -78,44 +78,44 @@ class LogCapture:
 
     @property
     def stdout(self) -> str:
-        """What was written to standard output, and to standard error where both go to the same place."""
+        """The text written to standard output, and to standard error if both go to the same place."""
         return decoded(self._done().stdout)
 
     @property
     def stderr(self) -> str:
-        """What was written to standard error; "" where it goes where standard output goes."""
+        """The text written to standard error; "" if it goes to the same place as standard output."""
         return decoded(self._done().stderr)
 
     @cached_property
     def placement(self) -> LoggedPlacement:
-        """The placement that TensorFlow logged, and in `unparsed` the rest of the output."""
+        """The placement that TensorFlow logged; its `unparsed` holds the rest of the output."""
         return parse_log(self)
 
     @property
     def missing(self) -> str:
-        """Why there is no placement in the log, in a sentence; "" if there is one."""
+        """A sentence about why the log has no placement; "" if it has one."""
         placement = self.placement
         if placement.rows or placement.events:
             return ""
         if imported_tensorflow() is None:
             return NO_PLACEMENT
         if not self._had_tensorflow:
-            return (
-                "TensorFlow was imported within the block: import it before, so that its log is switched on."
-            )
-        return "No op ran, or only functions that TensorFlow had placed before, whose nodes it does not log again."
+            return "TensorFlow was imported inside the block. Import it before, so that its log can be turned on."
+        return (
+            "No op ran, or only functions that TensorFlow had already placed; it logs their nodes only once."
+        )
 
     def _done(self) -> redirection.Output:
         if self._output is None:
             raise FailedPreconditionError.of(
-                "The capture has not ended", hint="read the log after the with block"
+                "The capture has not ended yet", hint="read the log after the with block"
             )
         return self._output
 
     @with_safe_text
     def __repr__(self) -> str:
         if self._output is None:
-            return "<LogCapture, not ended>"
+            return "<LogCapture, still running>"
         size = sum(map(len, self._output))
         return f"<LogCapture of {size:,} bytes: {self.missing or repr(self.placement)[1:-1]}>"
 
@@ -128,7 +128,7 @@ _running = 0
 
 
 def _switch(change: int) -> None:
-    """Note that one more capture runs, or one less; the first switches TensorFlow's log on, and the last one back."""
+    """Count running captures; the first turns TensorFlow's log on, and the last restores it."""
     global _running
     with _lock:
         if change > 0:

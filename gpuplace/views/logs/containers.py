@@ -1,7 +1,7 @@
-r"""Logs inside of other files: outputs of a notebook, and lines of JSON as containers and clouds write them.
+r"""Logs inside other files: notebook outputs, and JSON lines as containers and cloud services write them.
 
->>> found = unpacked('{"log": "Device mapping:\\n", "stream": "stdout"}\n{"log": "no\\n", "stream": "stderr"}')
->>> found.text, found.lines, found.what
+>>> content = unpacked('{"log": "Device mapping:\\n", "stream": "stdout"}\n{"log": "no\\n", "stream": "stderr"}')
+>>> content.text, content.lines, content.what
 ('Device mapping:\nno', [1, 2], "JSON: field 'log' of 2 entries")
 >>> unpacked("a: (Neg): /job:j/replica:0/task:0/cpu:0") is None
 True
@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from gpuplace.views.tables.text import counted
 
 _FIELDS = ("log", "message", "msg", "textPayload", "text", "body", "MESSAGE")
-"""Where an entry has its text."""
+"""Fields of an entry that hold its text."""
 _INNER = ("jsonPayload", "json_payload", "fields", "_source")
-"""Where an entry has another one."""
+"""Fields of an entry that hold another entry."""
 _BREAK = re.compile(r"<br[ ]?/?>(?!\r?\n|$)", re.IGNORECASE)
 
 
@@ -32,54 +32,54 @@ _CLOSING = re.compile(r"(?:\\n)?[\"'][\]) ,]{0,4}\Z")
 _PAIR = re.compile(r"\b(msg|message)=(\"(?:[^\"\\]|\\.)*+\")")
 _GAP = re.compile(r"[\s,]*+")
 _DECODER = json.JSONDecoder()
-_DEEPEST = 4
-"""Levels of lists and objects around entries."""
-_LONGEST_HEAD = 200
-"""Characters before an entry on its line."""
+_MAX_DEPTH = 4
+"""Maximum nesting of lists and objects around entries."""
+_MAX_HEAD = 200
+"""Maximum number of characters before an entry on its line."""
 Entry = tuple[str, str]
-"""Name of a field and what it says."""
+"""Name and text of a field."""
 
 
 class Unpacked(NamedTuple):
-    """What was in a file."""
+    """The log extracted from a file."""
 
     text: str
     lines: list[int]
-    """Line of the file, counted from 1, for each line of the text; of a notebook, lines of its outputs together."""
+    """For each line of the text, its line number in the file, from 1; for a notebook, in its joined outputs."""
     what: str
-    """What was undone, in a few words."""
+    """A short description of the container format."""
 
 
 def unpacked(text: str) -> Unpacked | None:
-    """The log inside of a text; None if the text is no container."""
-    found = _whole(text) if text.lstrip()[:1] in ("{", "[") else None
-    if found is None and ('{"' in text or 'msg="' in text or 'message="' in text):
-        found = _by_line(text)
-    if found is None and "/job:" in text:
+    """Return the log inside a text; None if the text is not a container."""
+    content = _whole(text) if text.lstrip()[:1] in ("{", "[") else None
+    if content is None and ('{"' in text or 'msg="' in text or 'message="' in text):
+        content = _by_line(text)
+    if content is None and "/job:" in text:
         if _ESCAPED.search(text):
             return _broken(text, _unescaped, "escaped line breaks")
         if _BREAK.search(text):
             return _broken(text, _BREAK.split, "HTML: line breaks")
-    return found
+    return content
 
 
 def _whole(text: str) -> Unpacked | None:
-    """A text of JSON values: a notebook, an entry, a list of entries, or several of them."""
+    """Unpack a text that consists of JSON values: a notebook, an entry, a list of entries, or several of these."""
     entries: list[tuple[int, Entry]] = []
-    at, line = 0, 1
-    while (begin := _GAP.match(text, at)) is not None and begin.end() < len(text):
-        line += text.count("\n", at, begin.end())
+    position, line = 0, 1
+    while (begin := _GAP.match(text, position)) is not None and begin.end() < len(text):
+        line += text.count("\n", position, begin.end())
         try:
-            value, at = _DECODER.raw_decode(text, begin.end())
+            value, position = _DECODER.raw_decode(text, begin.end())
         except (ValueError, RecursionError):
             return None
         if isinstance(value, Mapping) and ("cells" in value or "worksheets" in value):
             return _notebook(value)
-        found = [(line, entry) for entry in _entries(value, _DEEPEST)]
-        if not found:
+        value_entries = [(line, entry) for entry in _entries(value, _MAX_DEPTH)]
+        if not value_entries:
             return None
-        entries += found
-        line += text.count("\n", begin.end(), at)
+        entries += value_entries
+        line += text.count("\n", begin.end(), position)
     return _of_entries(entries) if entries else None
 
 
@@ -91,20 +91,20 @@ def _notebook(value: Mapping[str, Any]) -> Unpacked:
 
 
 def _by_line(text: str) -> Unpacked | None:
-    """A text with entries, one a line, and other lines."""
-    found: list[tuple[int, Entry | str]] = []
+    """Unpack a text with entries, one per line, between other lines."""
+    lines: list[tuple[int, Entry | str]] = []
     has_entry = False
     for number, line in enumerate(text.split("\n"), 1):
         entry = _entry_of_line(line)
         has_entry = has_entry or entry is not None
-        found.append((number, line if entry is None else entry))
-    return _of_entries(found) if has_entry else None
+        lines.append((number, line if entry is None else entry))
+    return _of_entries(lines) if has_entry else None
 
 
 def _entry_of_line(line: str) -> Entry | None:
-    """An entry of JSON, also after the name of what wrote it, or of `key="value"` pairs."""
+    """Return the JSON entry in a line, possibly after the writer's name, or an entry of `key="value"` pairs."""
     stripped = line.rstrip(" \t\r,")
-    begin = stripped.find('{"', 0, _LONGEST_HEAD)
+    begin = stripped.find('{"', 0, _MAX_HEAD)
     if begin >= 0 and stripped.endswith("}"):
         try:
             return _field(json.loads(stripped[begin:]))
@@ -120,42 +120,42 @@ def _entry_of_line(line: str) -> Entry | None:
 
 
 def _entries(value: Any, depth: int) -> Iterator[Entry]:
-    """What is said in a value, or in the lists inside of it."""
-    found = _field(value)
-    if found is not None:
-        yield found
+    """Yield the entry in a value, or the entries in its nested lists."""
+    entry = _field(value)
+    if entry is not None:
+        yield entry
     elif depth and isinstance(value, list | Mapping):
         for item in value if isinstance(value, list) else value.values():
             yield from _entries(item, depth - 1)
 
 
 def _of_entries(entries: Sequence[tuple[int, Entry | str]]) -> Unpacked:
-    """The lines of entries; a container cuts long lines into entries without a line break at the end."""
+    """Join the lines of entries; containers split long lines into entries without a line break at the end."""
     cuts = any(
         not isinstance(entry, str) and entry[0] == "log" and entry[1].endswith("\n") for _, entry in entries
     )
-    kept: list[str] = []
+    lines: list[str] = []
     numbers: list[int] = []
     names: Counter[str] = Counter()
     is_open = False
     for number, entry in entries:
-        name, said = ("", entry) if isinstance(entry, str) else entry
+        name, text = ("", entry) if isinstance(entry, str) else entry
         if name:
             names[name] += 1
-        parts = said.removesuffix("\n").split("\n")
+        parts = text.removesuffix("\n").split("\n")
         if is_open and name == "log":
-            kept[-1] += parts.pop(0)
-        kept += parts
+            lines[-1] += parts.pop(0)
+        lines += parts
         numbers += [number] * len(parts)
-        is_open = cuts and name == "log" and not said.endswith("\n")
+        is_open = cuts and name == "log" and not text.endswith("\n")
     fields = " and ".join(
         f"field '{name}' of {counted(count, 'entry', 'entries')}" for name, count in names.items()
     )
-    return Unpacked("\n".join(kept), numbers, f"JSON: {fields}")
+    return Unpacked("\n".join(lines), numbers, f"JSON: {fields}")
 
 
 def _field(entry: Any) -> Entry | None:
-    """Name and text of what an entry says."""
+    """Return name and text of an entry."""
     if not isinstance(entry, Mapping):
         return None
     for name in _FIELDS:
@@ -164,14 +164,14 @@ def _field(entry: Any) -> Entry | None:
     for name in _INNER:
         inner = entry.get(name)
         if isinstance(inner, Mapping):
-            found = _field(inner)
-            if found is not None:
-                return f"{name}.{found[0]}", found[1]
+            inner_field = _field(inner)
+            if inner_field is not None:
+                return f"{name}.{inner_field[0]}", inner_field[1]
     return None
 
 
 def _outputs(notebook: Mapping[str, Any]) -> Iterator[str]:
-    """The texts that cells printed or showed, in order."""
+    """Yield the texts that cells printed or displayed, in order."""
     sheets = notebook.get("worksheets") or [notebook]
     for sheet in sheets if isinstance(sheets, list) else ():
         for cell in _dicts(sheet.get("cells") if isinstance(sheet, Mapping) else None):
@@ -190,18 +190,18 @@ def _dicts(items: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _broken(text: str, split: Callable[[str], list[str]], what: str) -> Unpacked:
-    """A text in which something else stands for line breaks."""
-    kept: list[str] = []
+    """Unpack a text in which another character sequence represents line breaks."""
+    lines: list[str] = []
     numbers: list[int] = []
     for number, line in enumerate(text.split("\n"), 1):
         parts = split(line)
-        kept += parts
+        lines += parts
         numbers += [number] * len(parts)
-    return Unpacked("\n".join(kept), numbers, what)
+    return Unpacked("\n".join(lines), numbers, what)
 
 
 def _unescaped(line: str) -> list[str]:
-    """The lines in a line that is a string of Python or JSON, or a list of them."""
+    """Split a line that is a Python or JSON string, or a list of strings, into its lines."""
     if _ESCAPED.search(line) is None:
         return [line]
     parts = _ESCAPED_BREAK.split(line)

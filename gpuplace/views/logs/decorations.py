@@ -1,13 +1,13 @@
-r"""What stands before and after the lines of a log: marks of comments and quotes, line numbers, times, names of tasks.
+r"""Decorations around the lines of a log: comment and quote marks, line numbers, times, task names.
 
-Which text it is can be seen from the lines that begin in only one way: ``Device mapping:``, a row of the mapping, a
-device that is found or made. What stands before one of these is a decoration if it is made of marks, numbers, times,
-levels, names in brackets or before a bar or a colon. The same, with other numbers, is then taken off every line.
-Characters keep their places in the log.
+Decorations are learned from lines that can begin in only one way: ``Device mapping:``, a row of the mapping, a device
+that was found or created. Text before such a line is a decoration if it consists of marks, numbers, times, levels, and
+names in brackets or before a bar or a colon. The same text, also with other numbers, is then removed from every line.
+Characters keep their positions in the log.
 
 >>> lines = ["# Device mapping:", "# /job:j/replica:0/task:0/gpu:0 -> device: 0, name: K40c", "# b: (Neg): /job:j", "x"]
 >>> decorations = Decorations(lines)
->>> [line[slice(*decorations.inner(line))] for line in lines][2:], decorations.told
+>>> [line[slice(*decorations.inner(line))] for line in lines][2:], decorations.first_lines
 (['b: (Neg): /job:j', 'x'], {'# ': 1})
 """
 
@@ -19,16 +19,16 @@ from collections.abc import Iterable, Iterator
 
 from gpuplace.views.logs import grammar
 
-_LONGEST = 200
-"""Characters that a decoration has at most."""
-_MOST = 16
-"""Different decorations of one log."""
+_MAX_LENGTH = 200
+"""Maximum length of a decoration in characters."""
+_MAX_DECORATIONS = 16
+"""Maximum number of different decorations in a log."""
 _FIRM = re.compile(
     r"Device mapping:|Found device \d|Executing op |Creat(?:ed|ing) (?:TensorFlow )?device"
     r"|Ignoring (?:(?:visible )?gpu device|device specification|request to colocate)|Failed to place the graph without"
     r"|/job:\w++/replica:\d++/task:\d++/(?:device:)?+\w++:\d++[ \t]*+->"
 )
-"""Sentences of which no other begins so."""
+"""Beginnings that identify a sentence of TensorFlow's."""
 _TOKENS = (
     r"[ \t]++",
     r"(?:INFO|WARNING|WARN|ERROR|DEBUG|NOTICE|FATAL|Z)\b:?+",
@@ -43,41 +43,41 @@ _TOKENS = (
     r"[\"'`]{1,3}+",
 )
 DECORATION = re.compile(f"(?>{'|'.join(_TOKENS)}){{1,24}}+")
-"""What may stand before a line; not longer than `_LONGEST`."""
+"""Text that may precede a line, up to `_MAX_LENGTH` characters."""
 _MARKS = re.compile(r"[ \t]*+(?://|[#>*;|%]){1,8}+[ \t]++")
-"""Marks of quotes and comments before lines about nodes."""
+"""Quote and comment marks before lines about nodes."""
 FENCE = re.compile(r"[ \t]*+(?:/\*++|\*++/|/|[\"'`]{3}\w*+|<!--|-->|(?://|[#*;|%]){1,8}+|>{1,2}+)[ \t]*+")
-"""A line of nothing but marks: a quote, a comment or a block of code begins or ends, or goes on."""
+"""A line of marks only: a quote, a comment or a code block begins, ends or continues."""
 _AFTER = re.compile(r"[ \t]*+(?:`{1,3}+|\*\*|\||\\n[\"'],?+|[\"'](?:,[\w.:+/ -]{0,80}+)?+)")
-"""What a line may be closed with."""
+"""Text that may close a line."""
 _RUN = re.compile(r"\d+|[ \t]+|[^\d \t]+")
 _TAG = r"</?(?:a|b|br|code|div|em|font|i|li|p|pre|samp|span|strong|td|tr|tt|ul)(?:[ \t][^<>\n]{0,200}+)?+/?>"
 _ENTITY = r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,5}|#x[0-9A-Fa-f]{1,4});"
 _LOST_ESCAPE = r"(?:(?:\^\[|\\u001b|\\x1b|\\033|\\e)\[\d{0,2}|\[\d{1,2})(?:;\d{1,3}){0,4}m"
 _ESCAPED = r"(?<![:\\])\\[_*]"
 MARKUP = re.compile(f"{_TAG}|{_ENTITY}|{_LOST_ESCAPE}|{_ESCAPED}")
-"""HTML, Markdown's escapes, and colours of a terminal that lost their first character."""
+"""HTML, Markdown escapes, and terminal colours that lost their escape character."""
 
 
-def replacement(found: str) -> str:
-    """What a piece of markup stands for."""
-    if found[0] == "\\" and len(found) == 2:
-        return found[1]
-    return html.unescape(found).replace("\xa0", " ") if found.startswith("&") else ""
+def replacement(markup: str) -> str:
+    """Return the text that a piece of markup represents."""
+    if markup[0] == "\\" and len(markup) == 2:
+        return markup[1]
+    return html.unescape(markup).replace("\xa0", " ") if markup.startswith("&") else ""
 
 
 class Decorations:
-    """What is known of the decorations of a log.
+    """The decorations of a log.
 
     Attributes:
-        told: decoration -> number of the first line that has it, counted from 1.
+        first_lines: decoration -> number of the first line that has it, from 1.
 
     Args:
-        lines: of the log, without colours and markup.
+        lines: the lines of the log, without colours and markup.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self.told: dict[str, int] = {}
+        self.first_lines: dict[str, int] = {}
         self._before: dict[str, re.Pattern[str]] = {}
         self._after = ""
         for number, line in enumerate(lines, 1):
@@ -90,26 +90,30 @@ class Decorations:
     def _learn(self, line: str, number: int) -> None:
         begin = grammar.PROMPT.match(line)
         start = begin.end() if begin is not None else 0
-        found = _FIRM.search(line, start, start + _LONGEST + 80)
-        if found is None and (marks := _MARKS.match(line, start)) is not None:
-            found = grammar.PREFIX.match(line, marks.end()) or grammar.PLACED.match(line, marks.end())
-        if found is None or found.start() == start:
+        sentence = _FIRM.search(line, start, start + _MAX_LENGTH + 80)
+        if sentence is None and (marks := _MARKS.match(line, start)) is not None:
+            sentence = grammar.PREFIX.match(line, marks.end()) or grammar.PLACED.match(line, marks.end())
+        if sentence is None or sentence.start() == start:
             return
-        before = line[: found.start()]
-        if before in self.told or len(self._before) == _MOST or grammar.PREFIX.search(before):
+        before = line[: sentence.start()]
+        if (
+            before in self.first_lines
+            or len(self._before) == _MAX_DECORATIONS
+            or grammar.PREFIX.search(before)
+        ):
             return
-        if len(before) > _LONGEST or DECORATION.fullmatch(before) is None:
+        if len(before) > _MAX_LENGTH or DECORATION.fullmatch(before) is None:
             return
         shape = _shape(before)
         if shape not in self._before:
             self._before[shape] = re.compile(shape)
-            self.told[before] = number
-        after = _AFTER.fullmatch(line, found.end())
-        if after is not None and found.group().endswith(":"):
+            self.first_lines[before] = number
+        after = _AFTER.fullmatch(line, sentence.end())
+        if after is not None and sentence.group().endswith(":"):
             self._after = after.group().strip()
 
     def inner(self, line: str) -> tuple[int, int]:
-        """Where the text between a line's decorations begins and ends."""
+        """Return where the text between a line's decorations begins and ends."""
         start = max((self._end(pattern, line) for pattern in self._before.values()), default=0)
         end = len(line)
         if start and self._after and line.endswith(self._after):
@@ -118,13 +122,13 @@ class Decorations:
 
     @staticmethod
     def _end(pattern: re.Pattern[str], line: str) -> int:
-        found = pattern.match(line)
-        return found.end() if found is not None else 0
+        match = pattern.match(line)
+        return match.end() if match is not None else 0
 
 
 def _shape(before: str) -> str:
-    """Regular expression of a decoration: its numbers may be others, and so may blanks at its end be missing."""
-    return "".join(_shape_of_runs([found.group() for found in _RUN.finditer(before)]))
+    """Return a regular expression for a decoration, with any numbers and optional blanks at the end."""
+    return "".join(_shape_of_runs([match.group() for match in _RUN.finditer(before)]))
 
 
 def _shape_of_runs(runs: list[str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-r"""The sentences that TensorFlow prints about devices, as a small grammar.
+r"""A small grammar of the sentences that TensorFlow prints about devices.
 
-A rule is a sequence of terminals: literal texts, blanks, and classes of characters such as a node's name. Two matchers
-are made of each rule: one for the whole sentence, and one for a sentence that a line breaks off::
+A rule is a sequence of terminals: literal texts, blanks, and character classes such as a node's name. Each rule gives
+two matchers: one for the complete sentence, and one for a sentence that is cut off at the end of a line::
 
     placed  =  NAME ":" " " "(" TYPE ")" ":" " " DEVICE        since 0.12; until 1.13 `(TYPE)DEVICE` on stderr
     plain   =  NAME ":" " " DEVICE                             until 0.11
@@ -9,11 +9,11 @@ are made of each rule: one for the whole sentence, and one for a sentence that a
     eager   =  "Executing op" OP "in device" DEVICE            since 1.14
     DEVICE  =  "/job:" JOB "/replica:" N "/task:" N "/device:" KIND ":" N     or "/cpu:0", "/gpu:0" at the end
 
-No terminal can begin with a character in which the one before it may go on, so that matching never goes back and takes
-time in proportion to the text.
+No terminal can begin with a character with which the terminal before it may continue. Matching therefore never
+backtracks and takes time proportional to the text.
 
->>> found = PLACED.match("MatMul: (MatMul)/job:localhost/replica:0/task:0/gpu:0")
->>> found["name"], found["type"], found["device"]
+>>> match = PLACED.match("MatMul: (MatMul)/job:localhost/replica:0/task:0/gpu:0")
+>>> match["name"], match["type"], match["device"]
 ('MatMul', 'MatMul', '/job:localhost/replica:0/task:0/gpu:0')
 >>> PLACED.is_begun("MatMul: (MatMul): /job:localhost/repl"), PLACED.is_begun("some words")
 (True, False)
@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _NAME_CHARACTERS = r"""[^\s\x00-\x1f\x7f:,;'"`\[\]{}()]"""
-"""TensorFlow's own check lets fewer pass; names from rewritten graphs and functions hold others."""
+"""TensorFlow's own check allows fewer characters; names from rewritten graphs and functions contain others."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Chars:
     """A terminal of one or more characters of a class."""
 
     pattern: str
-    """Regular expression of the whole terminal; matches without going back."""
+    """Regular expression of the complete terminal; it matches without backtracking."""
     begun: str = ""
-    """Regular expression of a beginning of it; the same where empty."""
+    """Regular expression of a truncated terminal; the same as `pattern` if empty."""
     group: str = ""
-    """Under which name a match keeps it."""
+    """The group name of a match."""
 
     def named(self, group: str) -> Chars:
-        """The same terminal, kept."""
+        """Return the same terminal with a group name."""
         return Chars(self.pattern, self.begun, group)
 
 
@@ -60,7 +60,7 @@ NAME = Chars(rf"{_NAME_CHARACTERS}++")
 SIMPLE_NAME = Chars(r"[A-Za-z0-9._][\w.\\/>-]*+")
 WORD = Chars(r"[A-Za-z_]\w*+")
 OP = Chars(r"[^\s()]++")
-NUMBER = Chars(r"(?:0|[1-9]\d{0,18}+(?!\d))")  # as it is printed: what follows a 0 is something else
+NUMBER = Chars(r"(?:0|[1-9]\d{0,18}+(?!\d))")  # as printed: a digit after a 0 is not part of the number
 KIND = Chars(r"(?:device:)?[A-Za-z_]\w*+", r"(?:d(?:e(?:v(?:i(?:c(?:e:?)?)?)?)?)?|(?:device:)?[A-Za-z_]\w*+)")
 REST = Chars(r"[^\n]*\S")
 GAP = Chars(r"[ \t]++")
@@ -71,11 +71,11 @@ FULL_DEVICE: tuple[Terminal, ...] = (
 
 
 def _literal_begun(text: str, then: str) -> str:
-    """A beginning of the literal, or all of it and what may follow."""
-    made = then
+    """Return a pattern for a truncated literal, or the whole literal and whatever may follow."""
+    pattern = then
     for char in reversed(text):
-        made = f"(?:{re.escape(char)}{made})?"
-    return made
+        pattern = f"(?:{re.escape(char)}{pattern})?"
+    return pattern
 
 
 @dataclass(frozen=True)
@@ -83,21 +83,21 @@ class Rule:
     """A sentence.
 
     Attributes:
-        terminals: in order; a tuple among them is a group kept under its first item's name.
+        terminals: the terminals in order; a tuple among them is a group named by its first item.
     """
 
     terminals: tuple[Terminal | tuple[str, tuple[Terminal, ...]], ...]
     certain: int = 1
-    """A sentence counts as begun when as many terminals are there."""
+    """Number of terminals that must be complete for a truncated sentence to be recognized."""
 
     @cached_property
     def pattern(self) -> str:
-        """Regular expression of the whole sentence."""
+        """Regular expression of the complete sentence."""
         return "".join(map(_whole, self.terminals))
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
-        """The whole sentence, compiled."""
+        """The compiled regular expression of the complete sentence."""
         return re.compile(self.pattern, re.ASCII if "job" not in self.pattern else 0)
 
     @cached_property
@@ -105,24 +105,24 @@ class Rule:
         flat: list[Terminal] = []
         for terminal in self.terminals:
             flat += terminal[1] if isinstance(terminal, tuple) else (terminal,)
-        made = ""
+        pattern = ""
         for position, terminal in reversed(list(enumerate(flat))):
             if position < self.certain:
-                made = _whole(terminal) + made
+                pattern = _whole(terminal) + pattern
             elif isinstance(terminal, str):
-                made = _literal_begun(terminal, made)
+                pattern = _literal_begun(terminal, pattern)
             elif isinstance(terminal, Optional):
-                made = f"(?:{re.escape(terminal.text)})?{made}"
+                pattern = f"(?:{re.escape(terminal.text)})?{pattern}"
             else:
-                made = f"(?:{terminal.pattern}{made}|{terminal.begun or terminal.pattern})?"
-        return re.compile(re.sub(r"\(\?P<\w+>", "(?:", made) + r"\Z")
+                pattern = f"(?:{terminal.pattern}{pattern}|{terminal.begun or terminal.pattern})?"
+        return re.compile(re.sub(r"\(\?P<\w+>", "(?:", pattern) + r"\Z")
 
     def match(self, text: str, start: int = 0) -> re.Match[str] | None:
-        """The sentence at a position."""
+        """Match the sentence at a position."""
         return self.regex.match(text, start)
 
     def is_begun(self, text: str, start: int = 0) -> bool:
-        """Whether the text from a position on is a beginning of the sentence."""
+        """Return whether the text from a position on is a truncated sentence."""
         return self._begun.match(text, start) is not None
 
 
@@ -177,7 +177,7 @@ NOT_COLOCATED = re.compile(
 RESOURCES_MOVED = re.compile(
     r"Failed to place the graph without changing the devices of some resources\.[^\n]*\S"
 )
-"""Since 1.14; what follows says which nodes belong together."""
+"""Since 1.14; the following text lists nodes that belong together."""
 MEMBER = re.compile(
     rf"(?P<name>{_NAME_CHARACTERS}++)[ \t]++\((?P<type>[^\s():]++)\)(?:[ \t]++(?P<device>/\S++))?"
     r"(?:[ \t]++framework assigned device=\S*+)?[ \t]*+\Z"
@@ -190,32 +190,33 @@ PROPERTIES = re.compile(
     r"(?P<key>name|major|minor|memoryClockRate[ ]?\(GHz\)|pciBusID|[Tt]otal[ ]?[Mm]emory|[Ff]ree[ ]?[Mm]emory"
     r"|computeCapability|coreClock|coreCount|deviceMemorySize|deviceMemoryBandwidth)(?P<colon>:?)[ ]"
 )
-"""What follows "Found device": keys of all releases."""
+"""The lines after "Found device": keys of all releases."""
 
 _FILE = r"[^\s\]]++(?:(?<=:\d)|(?<=:\d\d)|(?<=:\d{3})|(?<=:\d{4})|(?<=:\d{5}))"
 _RUN = re.compile(
     rf"{_NAME_CHARACTERS}++(?P<rest>{PLACED.pattern.removeprefix(_whole(PLACED.terminals[0]))})?"
 )
-"""All that may be a name at a place, and what follows where that is a node's line; runs do not overlap."""
+"""Text that may be a node's name, and the rest if it is a node's line; matches do not overlap."""
 _LATER = re.compile(r"(?:(?<=\s)|(?<=>:)|(?<=\|))")
 
 
 def placed_later(text: str, start: int) -> tuple[int, int] | None:
-    """A node's line after other text on the same line: where its name begins and ends. A name holds no blanks.
+    """Find a node's line after other text on the same line; return where its name begins and ends.
 
-    Takes time in proportion to the text: what may be a name is looked at once, not at each of its characters.
+    Names contain no blanks. The time is proportional to the text, because each possible name is examined once instead
+    of at each character.
 
     Args:
         text: the line.
         start: where to begin.
     """
-    for found in _RUN.finditer(text, start):
-        if found["rest"] is not None:
-            end = found.start("rest")
-            name = _LATER.search(text, found.start(), end)
+    for match in _RUN.finditer(text, start):
+        if match["rest"] is not None:
+            end = match.start("rest")
+            name = _LATER.search(text, match.start(), end)
             if name is not None and name.start() < end:
                 begin = name.start()
-                if text[begin - 1] == "|":  # after a bar a name holds no other
+                if text[begin - 1] == "|":  # a name after a bar contains no bar
                     begin = text.rfind("|", 0, end) + 1
                 return begin, end
     return None
@@ -226,8 +227,10 @@ PREFIX = re.compile(
     rf"|[IWEF]\d{{4}} \d\d:\d\d:\d[\d.]{{1,20}} {{1,8}}\d{{1,12}} (?P<file2>{_FILE})\] ?"
     r"|(?P<python>(?:WARNING|INFO|ERROR|DEBUG|FATAL|CRITICAL):(?:tensorflow|absl|root):)"
 )
-"""What stands before a line on stderr: until 1.0 severity and file; since 1.1 also the time; since 2.18 absl's form.
-Python's loggers have their own."""
+"""The prefix of a line on stderr: until 1.0 severity and file; since 1.1 also the time; since 2.18 absl's format.
+
+Python's loggers have prefixes of their own.
+"""
 PROMPT = re.compile(r"(?:(?:>>> |\.\.\. |In \[\d*\]: |Out\[\d*\]: )++)?[ \t]*+")
 NAME_END = re.compile(rf"{_NAME_CHARACTERS}\Z")
-"""Whether a text ends in a character that a node's name could go on with."""
+"""Matches if a text ends in a character with which a node's name could continue."""

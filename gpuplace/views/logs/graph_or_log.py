@@ -1,4 +1,4 @@
-"""A file that may be a graph or a log: which of the two, by what is in it.
+"""Distinguish graphs from logs by their content.
 
 >>> is_log(b"a: (Neg): /job:localhost/replica:0/task:0/device:CPU:0"), is_log(b'node { name: "a" op: "NoOp" }')
 (True, False)
@@ -22,23 +22,23 @@ _GRAPH_ENDINGS = (".pb", ".pbtxt", ".prototxt", ".meta", ".pb.gz", ".pbtxt.gz", 
 _TEXT_OF_GRAPH = re.compile(
     r"(?:\s|#.*)*(?:node|versions?|library|meta_info_def|graph_def|meta_graphs|saved_model_schema_version)\s*[:{]"
 )
-"""How protobuf's text format of a graph begins."""
+"""The beginning of a graph in protobuf's text format."""
 
 
 def is_log(data: bytes) -> bool:
-    """Whether data that are a graph or a log are a log: text, and not that of a graph."""
+    """Return whether data that are either a graph or a log are a log: text, but not a graph's text format."""
     text = decoded(data[:65_536])
     return not strange_share(text) and _TEXT_OF_GRAPH.match(text) is None
 
 
 def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
-    """The log in a file; None if the file is a graph's, and for a folder.
+    """Return the log in a file; None if the file is a graph, or for a folder.
 
     Raises:
         NotFoundError, PermissionDeniedError, FailedPreconditionError: the file cannot be read.
         ResourceExhaustedError: it is too large.
-        DataLossError: it is compressed, and damaged.
-        InvalidArgumentError: it is text in which TensorFlow tells nothing, so neither a graph nor a log.
+        DataLossError: it is compressed and damaged.
+        InvalidArgumentError: it is text without any placement lines, so neither a graph nor a log.
     """
     place = Path(path)
     if place.name.lower().endswith(_GRAPH_ENDINGS) or place.is_dir():
@@ -46,9 +46,9 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
     data = read_message(place)
     if data.startswith(GZIP):
         data = decompressed(data, str(path), "log")
-    other = kind_of(place, data)
-    if other is not None:
-        raise _other_file(path, other)
+    file_kind = kind_of(place, data)
+    if file_kind is not None:
+        raise _other_file(path, file_kind)
     if is_event_file(data):
         return None
     looks_like_log = is_log(data)
@@ -66,30 +66,31 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
 
 
 def no_log(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
-    """The error for a file in which TensorFlow tells nothing.
+    """Return the error for a file without any placement lines.
 
     Args:
-        path: its name.
+        path: the file's name.
         data: its content, decompressed.
 
     Returns:
-        The error, which says what the file is.
+        The error, which states what the file is instead.
     """
-    other = kind_of(path, data)
-    if other is not None:
-        return _other_file(path, other)
-    facts = {"a log has": "lines such as 'MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0'"}
+    file_kind = kind_of(path, data)
+    if file_kind is not None:
+        return _other_file(path, file_kind)
+    facts = {"expected lines": "such as 'MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0'"}
     hint = (
-        "run the program with tf.ConfigProto(log_device_placement=True) and keep both stdout and stderr: "
-        "python train.py > run.log 2>&1; a graph is a .pb, .pbtxt or .meta file, or a SavedModel's folder"
+        "for a log, run the program with tf.ConfigProto(log_device_placement=True) and save both stdout and stderr: "
+        "python train.py > run.log 2>&1; for a graph, give a .pb, .pbtxt or .meta file, or a SavedModel folder"
     )
     sentence = f"{path} is neither a graph nor a TensorFlow log"
-    if (nothing := empty_text(data)) is not None:
-        return InvalidArgumentError.of(f"{sentence}: it {nothing}", facts=facts, hint=hint)
+    if (emptiness := empty_text(data)) is not None:
+        return InvalidArgumentError.of(f"{sentence}: it {emptiness}", facts=facts, hint=hint)
     text = decoded(data)
     if _TEXT_OF_GRAPH.match(text):
         return InvalidArgumentError.of(
-            f"{path} is a graph as text, not a log", hint=f"gpuplace place {path}, or explore"
+            f"{path} is a graph in text format, not a log",
+            hint=f"use gpuplace place {path} or gpuplace explore {path}",
         )
     lines = text.splitlines()
     facts = {

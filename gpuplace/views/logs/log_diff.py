@@ -1,4 +1,4 @@
-"""Where a log and another placement of the same graph differ."""
+"""The differences between a log and another placement of the same graph."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ _SHOWN = 12
 
 
 class LogMove(NamedTuple):
-    """A node with two devices."""
+    """A node whose two devices differ."""
 
     node: str
     type: str
-    """Op type; "" where neither says it."""
+    """Op type; "" if neither source has it."""
     logged: str
-    """Full name in the form of 1.15."""
+    """Full device name in the log, in the format of 1.15."""
     other: str
-    """Full name in the form of 1.15."""
+    """Full device name in the other placement, in the format of 1.15."""
     rule: str
-    """The rule that settled the other one, where that is a `Placement`; else ""."""
+    """The rule that determined the other device if the other source is a `Placement`, otherwise ""."""
 
 
 @dataclass(frozen=True)
 class LogDiff:
-    """What differs; true where anything does."""
+    """The differences; True if there are any."""
 
     moves: tuple[LogMove, ...]
-    """In the log's order."""
+    """Nodes with different devices, in the log's order."""
     only_logged: tuple[str, ...]
-    """Nodes that only the log names."""
+    """Nodes that are only in the log."""
     only_other: tuple[str, ...]
-    """Nodes that the log does not name."""
+    """Nodes that are not in the log."""
     same: int
-    """Nodes with one device in both."""
+    """Number of nodes with the same device in both."""
 
     def __len__(self) -> int:
         return len(self.moves)
@@ -55,10 +55,10 @@ class LogDiff:
 
     @with_safe_text
     def __repr__(self) -> str:
-        told = [f"{counted(self.same, 'node')} on the same device", f"{len(self.moves):,} on another"]
-        told += [f"{len(self.only_logged):,} only in the log"] if self.only_logged else []
-        told += [f"{len(self.only_other):,} not in the log"] if self.only_other else []
-        return f"<LogDiff: {', '.join(told)}>"
+        parts = [f"{counted(self.same, 'node')} on the same device", f"{len(self.moves):,} on another"]
+        parts += [f"{len(self.only_logged):,} only in the log"] if self.only_logged else []
+        parts += [f"{len(self.only_other):,} not in the log"] if self.only_other else []
+        return f"<LogDiff: {', '.join(parts)}>"
 
     _repr_mimebundle_ = notebook_view
 
@@ -67,9 +67,10 @@ class LogDiff:
         lines = [
             f"{counted(self.same, 'node')} on the same device, {counted(len(self.moves), 'node')} on another"
         ]
-        kinds = Counter((device_label(move.logged), device_label(move.other)) for move in self.moves)
+        device_pairs = Counter((device_label(move.logged), device_label(move.other)) for move in self.moves)
         lines[0] += "".join(
-            f"; {count} logged {here}, compared with {there}" for (here, there), count in kinds.items()
+            f"; {count} logged {logged}, compared with {compared}"
+            for (logged, compared), count in device_pairs.items()
         )
         lines += [
             f"  {move.node}: logged {move.logged}, compared with {move.other}{f' ({move.rule})' if move.rule else ''}"
@@ -84,14 +85,14 @@ class LogDiff:
         return "\n".join(lines)
 
     def frame(self) -> DataFrame:
-        """A row a node that differs as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames.log_diff_frame``."""
+        """Return a ``DataFrame`` with one row per difference; see ``jupyter.frames.log_frames.log_diff_frame``."""
         log_diff_frame = above("gpuplace.jupyter.frames.log_frames", "log_diff_frame")
 
         return log_diff_frame(self)
 
 
 def full_name(device: str) -> str:
-    """A device name in the form of 1.15, whatever form it was printed in.
+    """Return a device name in the format of 1.15, whatever format it was printed in.
 
     >>> full_name("/job:localhost/replica:0/task:0/gpu:1")
     '/job:localhost/replica:0/task:0/device:GPU:1'
@@ -101,23 +102,23 @@ def full_name(device: str) -> str:
 
 
 def log_diff(log: Mapping[str, str], other: Mapping[str, str], types: Mapping[str, str]) -> LogDiff:
-    """Compares node by node; `/gpu:0` and `/device:GPU:0` are the same.
+    """Compare node by node; `/gpu:0` and `/device:GPU:0` are equal.
 
     Args:
         log: node name -> device, as logged.
-        other: the same of another log, or a `Placement`.
-        types: node name -> op type, where a log tells it.
+        other: node name -> device of another log, or a `Placement`.
+        types: node name -> op type, if a log has it.
     """
     placement = other if isinstance(other, Placement) else None
     canonical = {device: full_name(device) for device in {*log.values(), *other.values()}}
-    there = dict(other)
+    other_devices = dict(other)
     moves = []
     same = 0
     for name, device in log.items():
-        if name not in there:
+        if name not in other_devices:
             continue
-        logged, found = canonical[device], canonical[there[name]]
-        if logged == found:
+        logged, compared = canonical[device], canonical[other_devices[name]]
+        if logged == compared:
             same += 1
             continue
         op_type, rule = types.get(name, ""), ""
@@ -125,10 +126,10 @@ def log_diff(log: Mapping[str, str], other: Mapping[str, str], types: Mapping[st
             node = placement.graph.index[name]
             op_type = op_type or placement.graph.op_type(node)
             rule = placement.verdicts.rule_of(node).value
-        moves.append(LogMove(name, op_type, logged, found, rule))
+        moves.append(LogMove(name, op_type, logged, compared, rule))
     return LogDiff(
         tuple(moves),
-        tuple(name for name in log if name not in there),
-        tuple(name for name in there if name not in log),
+        tuple(name for name in log if name not in other_devices),
+        tuple(name for name in other_devices if name not in log),
         same,
     )

@@ -1,7 +1,7 @@
-"""The placement that a log says.
+"""The placement recorded in a log.
 
-`LoggedPlacement` is a mapping from node name to the full name of its device, as printed, and knows whatever else the
-log says: sessions, the devices behind the names, ops that ran eagerly, and the text that says nothing of the kind.
+`LoggedPlacement` is a mapping from node name to the full device name as printed. It also holds the log's sessions, the
+physical devices, the ops that ran eagerly, and the text that is not about placement.
 
 >>> from gpuplace.views.logs.parser import parse_log
 >>> log = parse_log("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0\\n4.0")
@@ -38,28 +38,28 @@ from gpuplace.views.tables.placement_view import NOWHERE, PlacementView
 from gpuplace.views.tables.text import counted
 
 _MOST_DEVICES = 4096
-"""Of one type in one task; a higher number is not believed."""
+"""Maximum number of devices of one type in one task; a higher index is taken for an error in the log."""
 
 
 class LoggedNode(NamedTuple):
-    """A line about a node."""
+    """A log line about a node."""
 
     name: str
     type: str
-    """Op type; "" where the release does not print it (until 0.11)."""
+    """Op type; "" if the release does not print it (until 0.11)."""
     device: str
-    """Full name as printed."""
+    """Full device name as printed."""
     session: int
-    """Number of the session, counted from 0."""
+    """Session number, from 0."""
     line: int
-    """Line of the log, counted from 1."""
+    """Line number in the log, from 1."""
 
 
 class LoggedEvent(NamedTuple):
     """An op that ran eagerly."""
 
     op: str
-    """Op type, or name of a function."""
+    """Op type, or function name."""
     device: str
     session: int
     line: int
@@ -69,27 +69,27 @@ class LoggedDevice(NamedTuple):
     """A row below "Device mapping:"."""
 
     device: str
-    """Full name as printed."""
+    """Full device name as printed."""
     description: str
-    """As printed: `device: 0, name: Tesla K40c, pci bus id: 0000:05:00.0`."""
+    """The text as printed: `device: 0, name: Tesla K40c, pci bus id: 0000:05:00.0`."""
     physical_id: int | None
-    """Number of the GPU, None for what is not a GPU."""
+    """GPU number; None for a device that is not a GPU."""
     name: str
-    """Model; "" where it is not given."""
+    """Model name; "" if it is not printed."""
     pci_bus_id: str
     compute_capability: str
-    """"" where it is not given (until 1.4)."""
+    """Compute capability; "" if it is not printed (until 1.4)."""
     session: int
     line: int
 
 
 class LoggedGPU(NamedTuple):
-    """What the log says of a GPU besides: found, made a device of, or not used."""
+    """Other log lines about a GPU: it was found, a device was created on it, or it was ignored."""
 
     told: str
     """`"found"`, `"created"` or `"ignored"`."""
     device: str
-    """The device that was made of it, as printed."""
+    """The device created on it, as printed."""
     physical_id: int | None
     name: str
     pci_bus_id: str
@@ -97,58 +97,59 @@ class LoggedGPU(NamedTuple):
     memory_mb: int | None
     """The device's memory limit in MiB, since 1.5."""
     detail: str
-    """Properties as printed, or why it is not used."""
+    """Properties as printed, or the reason why it is ignored."""
     line: int
 
 
 class OverriddenRequest(NamedTuple):
-    """A request for a device, or to be where another node is, that TensorFlow says it overrode."""
+    """A device or colocation request that TensorFlow reports as overridden."""
 
     node: str
-    """Name of the node; of a colocation group the first that asks for a device."""
+    """Node name; for a colocation group, the first node that requests a device."""
     requested: str
-    """The device it asks for, as printed; "" where none is named."""
+    """The requested device, as printed; "" if none is printed."""
     device: str
-    """The device it gets instead, as printed; "" where none is named."""
+    """The device that the node gets instead, as printed; "" if none is printed."""
     reason: str
-    """``"reference"``: the variable that it takes is there; ``"colocation"``: its group cannot be as asked."""
+    """``"reference"``: the node follows its variable; ``"colocation"``: its group cannot be placed as requested."""
     nodes: int
-    """How many nodes have to follow."""
+    """Number of affected nodes."""
     line: int
-    """Line of the log, counted from 1."""
+    """Line number in the log, from 1."""
 
 
 class Unparsed(NamedTuple):
-    """Text that says nothing of placement, or not certainly."""
+    """Text that is not about placement, or not unambiguously."""
 
     line: int
-    """Counted from 1."""
+    """Line number, from 1."""
     column: int
-    """Counted from 0."""
+    """Column, from 0."""
     text: str
 
 
 @dataclass(frozen=True, eq=False)
 class LoggedPlacement(Mapping[str, str]):
-    """What a log, or one session of it, tells. A node that is printed with several devices has the last one."""
+    """The content of a log, or of one session of it. For a node printed with several devices, the last one counts."""
 
     rows: tuple[LoggedNode, ...]
-    """Every node's line, once for both copies, in the order printed."""
+    """Every node's line in printed order; the two copies on stdout and stderr count once."""
     devices: tuple[LoggedDevice, ...] = ()
     """Rows of the device mapping."""
     events: tuple[LoggedEvent, ...] = ()
     """Ops that ran eagerly, in order."""
     gpus: tuple[LoggedGPU, ...] = ()
-    """What is told of GPUs besides."""
+    """Other lines about GPUs."""
     unparsed: tuple[Unparsed, ...] = ()
-    """What was not understood; of a session alone nothing."""
+    """Text that was not understood; empty for a single session."""
     numbers: tuple[int, ...] = (0,)
-    """Numbers of the sessions."""
+    """Session numbers."""
     notes: tuple[LogNote, ...] = ()
-    """What was undone before reading, what breaks off, is ambiguous, overridden or was ignored; of a session alone
-    nothing."""
+    """Notes about text that was restored before reading, cut off, ambiguous, overridden or ignored; empty for a single
+    session.
+    """
     overridden: tuple[OverriddenRequest, ...] = ()
-    """Requests that TensorFlow says it overrode; of a session alone nothing."""
+    """Requests that TensorFlow reports as overridden; empty for a single session."""
 
     @cached_property
     def _device_of(self) -> dict[str, str]:
@@ -166,24 +167,24 @@ class LoggedPlacement(Mapping[str, str]):
     @with_safe_text
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} on {device}" for device, count in self.counts().items())
-        told = [f"{counted(len(self), 'node')}: {counts or 'none'}"]
+        parts = [f"{counted(len(self), 'node')}: {counts or 'none'}"]
         if len(self.numbers) > 1:
-            told.append(counted(len(self.numbers), "session"))
+            parts.append(counted(len(self.numbers), "session"))
         if self.events:
-            told.append(counted(len(self.events), "eager op"))
+            parts.append(counted(len(self.events), "eager op"))
         if self.overridden:
-            told.append(counted(len(self.overridden), "overridden request"))
+            parts.append(counted(len(self.overridden), "overridden request"))
         if self.unparsed:
-            told.append(f"{counted(len(self.unparsed), 'piece')} of text not understood")
-        return f"<LoggedPlacement of {'; '.join(told)}>"
+            parts.append(f"{counted(len(self.unparsed), 'piece')} of text not understood")
+        return f"<LoggedPlacement of {'; '.join(parts)}>"
 
     def counts(self) -> dict[str, int]:
-        """Short device name (`GPU:0`; `worker/1 GPU:0` of another job) -> number of nodes."""
+        """Return short device name (`GPU:0`; `worker/1 GPU:0` for another job) -> number of nodes."""
         return dict(Counter(map(device_label, self._device_of.values())))
 
     @cached_property
     def sessions(self) -> tuple[LoggedPlacement, ...]:
-        """The same for each session alone; a session begins where "Device mapping" is printed again."""
+        """The content of each session; a new session begins where "Device mapping" is printed again."""
         if len(self.numbers) == 1:
             return (self,)
         rows, devices = _by_session(self.rows), _by_session(self.devices)
@@ -195,29 +196,29 @@ class LoggedPlacement(Mapping[str, str]):
 
     @cached_property
     def repeated(self) -> dict[str, tuple[str, ...]]:
-        """The nodes that are printed with more than one device, in several sessions or functions, and the devices."""
-        found: dict[str, dict[str, None]] = {}
+        """Nodes printed with more than one device, in several sessions or functions, -> these devices."""
+        devices_of: dict[str, dict[str, None]] = {}
         for row in self.rows:
-            found.setdefault(row.name, {})[row.device] = None
-        return {name: tuple(devices) for name, devices in found.items() if len(devices) > 1}
+            devices_of.setdefault(row.name, {})[row.device] = None
+        return {name: tuple(devices) for name, devices in devices_of.items() if len(devices) > 1}
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """Node name -> op type, "" where it is not given."""
+        """Node name -> op type; "" if it is not printed."""
         return {row.name: row.type for row in self.rows}
 
     @cached_property
     def device_names(self) -> tuple[str, ...]:
-        """Full names, in the form of 1.15, of all devices that the log names, in the machine's order."""
+        """Full names, in the format of 1.15, of all devices named in the log, in the machine's order."""
         printed = {row.device for row in self.rows} | {row.device for row in self.devices}
         names = {full_name(device) for device in printed | {event.device for event in self.events}}
         names |= {full_name(gpu.device) for gpu in self.gpus if gpu.device.startswith("/job:")}
         return tuple(sorted(names, key=_order))
 
     def machine(self) -> Machine:
-        """A machine with the devices that the log names, those with lower numbers, and the CPU of their task.
+        """Return a machine with the devices named in the log, all devices with lower indices, and each task's CPU.
 
-        XLA's own devices, which the placer never chooses by itself, are left out.
+        XLA's own devices are left out, because the placer never chooses them by itself.
 
         Raises:
             InvalidArgumentError: the log names no device.
@@ -225,26 +226,32 @@ class LoggedPlacement(Mapping[str, str]):
         counts: dict[tuple[str, str], int] = {}
         for name in self.device_names:
             task, _, local = name.partition("/device:")
-            kind, _, number = local.partition(":")
-            if not kind.startswith("XLA_"):
+            device_type, _, number = local.partition(":")
+            if not device_type.startswith("XLA_"):
                 counts.setdefault((task, "CPU"), 1)
-                counts[task, kind] = max(counts.get((task, kind), 1), min(int(number), _MOST_DEVICES - 1) + 1)
-        names = [f"{task}/device:{kind}:{i}" for (task, kind), count in counts.items() for i in range(count)]
+                counts[task, device_type] = max(
+                    counts.get((task, device_type), 1), min(int(number), _MOST_DEVICES - 1) + 1
+                )
+        names = [
+            f"{task}/device:{device_type}:{i}"
+            for (task, device_type), count in counts.items()
+            for i in range(count)
+        ]
         return Machine.from_devices(sorted(names, key=_order))
 
     @cached_property
     def placement_view(self) -> PlacementView:
-        """The form that tables and pictures read: nodes without edges or requests."""
+        """The input of tables and pictures: nodes without edges or requests."""
         types = self.types
-        known_types = list(dict.fromkeys(types.values())) or [""]
+        op_types = list(dict.fromkeys(types.values())) or [""]
         devices = list(dict.fromkeys(self._device_of.values()))
         devices = sorted({*devices, *(row.device for row in self.devices)}, key=_order)
-        type_at = {name: i for i, name in enumerate(known_types)}
+        type_at = {name: i for i, name in enumerate(op_types)}
         device_at = {name: i for i, name in enumerate(devices)}
         empty = np.zeros(0, dtype=np.int64)
         return PlacementView(
             names=list(self._device_of),
-            op_types=known_types,
+            op_types=op_types,
             op_type=np.array([type_at[name] for name in types.values()], dtype=np.int64),
             requests=[""],
             request=np.zeros(len(self), dtype=np.int64),
@@ -260,10 +267,10 @@ class LoggedPlacement(Mapping[str, str]):
         )
 
     def explain(self, node: str) -> LoggedNote:
-        """What the log says of a node: a log gives no reasons.
+        """Return the log's lines about a node. A log contains no reasons.
 
         Raises:
-            KeyError: it does not name the node.
+            KeyError: the log has no such node.
         """
         rows = tuple(row for row in self.rows if row.name == node)
         if not rows:
@@ -271,7 +278,7 @@ class LoggedPlacement(Mapping[str, str]):
         return LoggedNote(rows)
 
     def diff(self, other: Mapping[str, str]) -> LogDiff:
-        """The nodes that have another device in another log, or in a `Placement`."""
+        """Return the nodes whose device differs in another log, or in a `Placement`."""
         types = dict(other.types) if isinstance(other, LoggedPlacement) else {}
         types.update((name, op_type) for name, op_type in self.types.items() if op_type)
         return log_diff(self, other, types)
@@ -287,21 +294,21 @@ class LoggedPlacement(Mapping[str, str]):
         soft_placement: bool | None = None,
         visible_devices: VisibleDevices | None = None,
     ) -> LogDiff:
-        """Where gpuplace would place a graph otherwise than the log says, with the reasons.
+        """Place a graph and return the nodes whose device differs from the log, with the reasons.
 
         Args:
-            graph: what `gpuplace.place` takes.
+            graph: a graph as for `gpuplace.place`.
             machine: a `Machine` or its text; a machine with the log's devices if None.
             config: a `ConfigProto`.
-            release: which TensorFlow to place as; the process's release if None.
-            session: number of the session to compare; all of them, the last one counting, if None.
-            soft_placement: whether to place softly; what `config` says if None, over which this goes.
+            release: the TensorFlow release to place as; the process's release if None.
+            session: number of the session to compare; None for all sessions, where the last one counts.
+            soft_placement: whether to allow soft placement; takes precedence over `config`, which is used if None.
             visible_devices: the GPUs of the machine that TensorFlow sees, as for `gpuplace.place`.
 
         Raises:
             InvalidArgumentError: the graph cannot be placed on the machine.
-            TypeError: an argument is nothing of the kind.
-            ValueError: `visible_devices` that the machine does not have.
+            TypeError: an argument has the wrong type.
+            ValueError: the machine does not have the `visible_devices`.
             IndexError: there is no such session.
         """
         from gpuplace.runtime.session.place import place
@@ -318,7 +325,7 @@ class LoggedPlacement(Mapping[str, str]):
         return part.diff(placement)
 
     def frame(self, table: str = "nodes") -> DataFrame:
-        """A table of the log as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames`` for tables and columns.
+        """Return a table of the log as a ``DataFrame``; see ``jupyter.frames.log_frames`` for tables and columns.
 
         Raises:
             ValueError: there is no such table.
@@ -328,7 +335,7 @@ class LoggedPlacement(Mapping[str, str]):
         return logged_frame(self, table)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
-        """The nodes in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
+        """Draw the nodes in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
         placement_picture = above("gpuplace.jupyter.pictures", "placement_picture")
 
         return placement_picture(self, **options)
@@ -338,7 +345,7 @@ class LoggedPlacement(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class LoggedNote:
-    """What a log says of a node."""
+    """The log's lines about a node."""
 
     rows: tuple[LoggedNode, ...]
     steps = remedies = remedy = group = ()
@@ -353,12 +360,12 @@ class LoggedNote:
 
     @with_safe_text
     def __str__(self) -> str:
-        told = [
+        lines = [
             f"{row.name}{f' ({row.type})' if row.type else ''} -> {row.device}, line {row.line}"
             for row in self.rows
         ]
         return "\n".join(
-            [*told, "  a log says where a node is, not why: log.compare(graph) places the graph"]
+            [*lines, "  a log records devices, not reasons: use log.compare(graph) to place the graph"]
         )
 
 
@@ -366,16 +373,18 @@ _Record = TypeVar("_Record", LoggedNode, LoggedDevice, LoggedEvent)
 
 
 def _by_session(records: Iterable[_Record]) -> defaultdict[int, tuple[_Record, ...]]:
-    """Number of a session -> its records, in order."""
-    found: defaultdict[int, list[_Record]] = defaultdict(list)
+    """Return session number -> its records, in order."""
+    records_of: defaultdict[int, list[_Record]] = defaultdict(list)
     for record in records:
-        found[record.session].append(record)
-    return defaultdict(tuple, {number: tuple(of_it) for number, of_it in found.items()})
+        records_of[record.session].append(record)
+    return defaultdict(
+        tuple, {number: tuple(session_records) for number, session_records in records_of.items()}
+    )
 
 
 def _order(device: str) -> tuple[Any, ...]:
     parsed = parse_name(device)
     if parsed is None:
         return ("~", 0, 0, "", 0)
-    kind = {"CPU": "", "GPU": " "}.get(parsed.type or "", parsed.type or "")
-    return (parsed.job or "", parsed.replica or 0, parsed.task or 0, kind, parsed.id or 0)
+    type_order = {"CPU": "", "GPU": " "}.get(parsed.type or "", parsed.type or "")
+    return (parsed.job or "", parsed.replica or 0, parsed.task or 0, type_order, parsed.id or 0)

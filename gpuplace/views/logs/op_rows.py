@@ -1,4 +1,4 @@
-"""A log's ops by device: how many nodes and eager ops of each type, and what its kernels say about GPUs.
+"""A log's ops by device: nodes and eager runs of each op type, and whether it has GPU kernels.
 
 >>> from gpuplace.views.logs.parser import parse_log
 >>> log = parse_log("a: (Neg): /job:localhost/replica:0/task:0/device:CPU:0")
@@ -19,34 +19,34 @@ from gpuplace.views.logs.logged_placement import LoggedPlacement
 from gpuplace.views.tables.palette import device_label
 
 _FUNCTIONS = ("__inference_", "__forward_", "__backward_")
-"""How TensorFlow names the functions that it traces."""
+"""Prefixes of the functions that TensorFlow traces."""
 _ONEDNN = "_Mkl"
-"""Prefix of the ops that TensorFlow puts in place of others for oneDNN, on the CPU."""
+"""Prefix of the ops that TensorFlow substitutes for oneDNN, on the CPU."""
 _COMMON = frozenset(map(as_dtype, ("float16", "float32", "float64", "int32", "int64", "bool", "string")))
-"""Types that are named where an op has GPU kernels for others."""
+"""Dtypes that are listed if an op has GPU kernels for other dtypes only."""
 
 
 OP_COLUMNS = ("device", "op", "nodes", "ran eagerly", "about GPUs")
-"""Titles of `op_cells`."""
+"""Column titles of `op_cells`."""
 
 
 class OpRow(NamedTuple):
     """An op type on a device."""
 
     device: str
-    """Full name, as printed."""
+    """Full device name, as printed."""
     op: str
-    """Op type, or name of a function that ran eagerly; "" where the release does not print it."""
+    """Op type, or name of a function that ran eagerly; "" if the release does not print it."""
     nodes: int
-    """Number of nodes of graphs and functions."""
+    """Number of nodes in graphs and functions."""
     eager: int
-    """How often it ran eagerly."""
+    """Number of eager runs."""
     reason: str
-    """What its kernels say about a GPU; "" on a device that is not a CPU."""
+    """Whether the op has GPU kernels; "" on a device that is not a CPU."""
 
 
 def op_rows(log: LoggedPlacement) -> list[OpRow]:
-    """Return the ops of each device, those with most nodes first.
+    """Return the ops of each device, the ops with most nodes first.
 
     Args:
         log: the log, or one session of it.
@@ -56,7 +56,7 @@ def op_rows(log: LoggedPlacement) -> list[OpRow]:
     both = nodes + eager
     devices = sorted({device for device, _ in both})
     keys = sorted(both, key=lambda key: (devices.index(key[0]), -nodes[key], -eager[key], key[1]))
-    # Only TensorFlow 2 runs ops eagerly; a graph of its ops alone has types that 1.15 does not know.
+    # Only TensorFlow 2 runs ops eagerly. A graph without eager ops may still have op types that 1.15 does not know.
     catalogues = [default_catalogue("2.21" if log.events else None), default_catalogue("2.21")]
     return [
         OpRow(device, op, nodes[device, op], eager[device, op], _reason(device, op, catalogues))
@@ -65,7 +65,7 @@ def op_rows(log: LoggedPlacement) -> list[OpRow]:
 
 
 def op_cells(log: LoggedPlacement) -> list[tuple[str, ...]]:
-    """Return the cells of a table of the ops, for `OP_COLUMNS`.
+    """Return the cells of a table of ops, with the columns `OP_COLUMNS`.
 
     Args:
         log: the log, or one session of it.
@@ -77,21 +77,21 @@ def op_cells(log: LoggedPlacement) -> list[tuple[str, ...]]:
 
 
 def _reason(device: str, op: str, catalogues: list[Catalogue]) -> str:
-    """What is said of an op on a CPU: whether it could be on a GPU."""
+    """Describe whether an op on a CPU could run on a GPU."""
     if "CPU" not in device.upper().rpartition("/")[2] or not op:
         return ""
     if (
         op.replace("_Device", "_") in ENDS_OF_FUNCTIONS
-    ):  # of values in the device's own memory, or on the host
+    ):  # their values stay in the device's memory, or on the host
         return ""
     if op.startswith(_FUNCTIONS):
-        return "a function: its nodes have rows of their own"
+        return "a function; its nodes have their own rows"
     if op.startswith(_ONEDNN):
-        return f"{op.removeprefix(_ONEDNN)} as oneDNN computes it, for CPUs alone"
-    known = ((catalogue, catalogue.ops.get(op)) for catalogue in catalogues)
-    catalogue, op_def = next((pair for pair in known if pair[1] is not None), (None, None))
+        return f"oneDNN version of {op.removeprefix(_ONEDNN)}, for CPUs only"
+    candidates = ((catalogue, catalogue.ops.get(op)) for catalogue in catalogues)
+    catalogue, op_def = next((pair for pair in candidates if pair[1] is not None), (None, None))
     if catalogue is None or op_def is None:
-        return "not an op of TensorFlow's own"
+        return "a custom op, not part of TensorFlow"
     rows = [row for row in catalogue.kernels.rows(op) if row.device_type in ("GPU", DEFAULT_DEVICE_TYPE)]
     if not rows:
         return "no GPU kernel"
@@ -99,6 +99,6 @@ def _reason(device: str, op: str, catalogues: list[Catalogue]) -> str:
     attr = next((attr for attr in op_def.attrs if attr.name in types), None)
     if attr is None:
         return "has GPU kernels"
-    served = {value for row in rows for value in dict(row.constraints).get(attr.name, _COMMON)}
-    missing = sorted(dtype.name for dtype in _COMMON.intersection(attr.allowed or _COMMON) - served)
+    supported = {value for row in rows for value in dict(row.constraints).get(attr.name, _COMMON)}
+    missing = sorted(dtype.name for dtype in _COMMON.intersection(attr.allowed or _COMMON) - supported)
     return f"GPU kernels, but not for {', '.join(missing)}" if missing else "has GPU kernels"

@@ -1,9 +1,9 @@
-r"""Reads what TensorFlow prints with `log_device_placement`, of any release from 0.5 to 2.x.
+r"""Parse the output of `log_device_placement`, from any TensorFlow release from 0.5 to 2.x.
 
-Nodes, device mappings, GPUs and eager ops are understood in stdout, stderr or both mixed; whatever else is in the text
-is returned too. `text` finds the text, `containers` takes it out of JSON and notebooks, `decorations` takes marks off
-its lines, `grammar` has the sentences, `reader` undoes line wrapping and the mixing of the two copies, `sessions` puts
-the statements together.
+Nodes, device mappings, GPUs and eager ops are recognized in stdout, stderr or a mixture of both; the remaining text is
+returned too. `text` decodes the input, `containers` extracts it from JSON and notebooks, `decorations` removes marks
+around lines, `grammar` defines the sentences, `reader` undoes line wrapping and separates the two mixed copies, and
+`sessions` groups the statements.
 
 >>> log = parse_log('''Device mapping:
 ... /job:localhost/replica:0/task:0/gpu:0 -> device: 0, name: Tesla K40c, pci bus
@@ -49,39 +49,39 @@ _PROPERTY = re.compile(
 
 
 def parse_log(log: Any) -> LoggedPlacement:
-    """The placement that TensorFlow printed.
+    """Parse the placement that TensorFlow printed.
 
     Args:
         log: text, bytes, path, open file, lines, or the result of `%%capture` in a notebook.
 
     Raises:
-        FileNotFoundError: a path that does not exist.
-        TypeError: something else.
-        DataLossError: a file or bytes that are no text at all, or a gzip file that is damaged.
-        ResourceExhaustedError: a gzip file of a thousand times its size.
+        FileNotFoundError: the path does not exist.
+        TypeError: the argument has another type.
+        DataLossError: the file or bytes are not text, or a gzip file is damaged.
+        ResourceExhaustedError: a gzip file decompresses to more than a thousand times its size.
     """
     statements: list[Statement] = []
     unparsed: list[Unparsed] = []
     startup: list[Unparsed] = []
     notes: list[LogNote] = []
     text = log_text(log)
-    inside = unpacked(text)
+    container = unpacked(text)
 
     def line_of(line: int) -> int:
-        return line if inside is None else inside.lines[line - 1]
+        return line if container is None else container.lines[line - 1]
 
     if text is not log and "/job:" not in text and "evice" not in text:
         check_is_text(text)
-    content = text if inside is None else inside.text
+    content = text if container is None else container.text
     for piece in track(read_log(content, notes), content.count("\n") + 1, "reading the log", unit=" lines"):
         if piece.statement is not None:
             statements.append(piece.statement)
         elif not piece.is_understood:
-            place = startup if is_startup(piece.text) else unparsed
-            place.append(Unparsed(line_of(piece.line), piece.column, piece.text))
-    if inside is not None:
-        notes = [note._replace(line=inside.lines[note.line - 1]) for note in notes]
-        notes.append(LogNote(1, "undone", inside.what))
+            target = startup if is_startup(piece.text) else unparsed
+            target.append(Unparsed(line_of(piece.line), piece.column, piece.text))
+    if container is not None:
+        notes = [note._replace(line=container.lines[note.line - 1]) for note in notes]
+        notes.append(LogNote(1, "undone", container.what))
     if text is not log and not statements:
         check_is_text(text)
     unparsed.sort()
@@ -92,7 +92,9 @@ def parse_log(log: Any) -> LoggedPlacement:
         LogNote(request.line, "colocation" if request.reason == "colocation" else "overridden", text)
         for request, text in overridden
     ]
-    sessions, hardware = sessions_of(one for one in statements if one.kind not in _NOT_AS_ASKED)
+    sessions, hardware = sessions_of(
+        statement for statement in statements if statement.kind not in _OVERRIDE_KINDS
+    )
     rows: list[LoggedNode] = []
     devices: list[LoggedDevice] = []
     events: list[LoggedEvent] = []
@@ -120,101 +122,109 @@ def parse_log(log: Any) -> LoggedPlacement:
     )
 
 
-_NOT_AS_ASKED = frozenset({Kind.OVERRIDDEN, Kind.COLOCATION, Kind.MEMBER, Kind.GROUP})
+_OVERRIDE_KINDS = frozenset({Kind.OVERRIDDEN, Kind.COLOCATION, Kind.MEMBER, Kind.GROUP})
 
 
 def _overridden(statements: Iterable[Statement]) -> list[tuple[OverriddenRequest, str]]:
-    """The requests that TensorFlow says it overrode, each with a sentence."""
-    found: list[tuple[OverriddenRequest, str]] = []
+    """Return the requests that TensorFlow reports as overridden, each with a sentence."""
+    pairs: list[tuple[OverriddenRequest, str]] = []
     group: list[Statement] = []
 
     def close() -> None:
         if group:
-            found.append(_of_group(group))
+            pairs.append(_of_group(group))
             group.clear()
 
-    for one in sorted(statements, key=lambda one: one.line):
-        if one.kind is Kind.OVERRIDDEN:
-            request = OverriddenRequest(one.name, one.detail, one.device, "reference", 1, one.line)
-            asked = one.detail or "no device"
-            found.append(
-                (request, f"{one.name} asks for {asked} and is on {one.device}, where its variable is")
+    for statement in sorted(statements, key=lambda statement: statement.line):
+        if statement.kind is Kind.OVERRIDDEN:
+            request = OverriddenRequest(
+                statement.name, statement.detail, statement.device, "reference", 1, statement.line
             )
-        elif one.kind is Kind.COLOCATION:
+            requested = statement.detail or "no device"
+            pairs.append(
+                (
+                    request,
+                    f"{statement.name} requests {requested}, but follows its variable to {statement.device}",
+                )
+            )
+        elif statement.kind is Kind.COLOCATION:
             close()
-            group.append(one)
-        elif one.kind in _NOT_AS_ASKED and group:
-            group.append(one)
+            group.append(statement)
+        elif statement.kind in _OVERRIDE_KINDS and group:
+            group.append(statement)
     close()
-    return found
+    return pairs
 
 
 def _of_group(group: list[Statement]) -> tuple[OverriddenRequest, str]:
-    """What the statements about one colocation group say, the sentence first."""
+    """Return the overridden request that the statements about one colocation group describe, and a sentence."""
     head = group[0]
-    members = [one for one in group if one.kind is Kind.MEMBER]
+    members = [statement for statement in group if statement.kind is Kind.MEMBER]
     devices = [
-        one.detail.rstrip("].") for one in group if one.detail.startswith("/job:") and one.kind is Kind.GROUP
+        statement.detail.rstrip("].")
+        for statement in group
+        if statement.detail.startswith("/job:") and statement.kind is Kind.GROUP
     ]
-    first = next((one for one in members if one.detail), members[0] if members else head)
+    first = next((statement for statement in members if statement.detail), members[0] if members else head)
     device = devices[0] if devices else ""
-    asked = first.detail if first.kind is Kind.MEMBER else ""
+    requested = first.detail if first.kind is Kind.MEMBER else ""
     text = head.detail
     if members:
-        text = f"{counted(len(members), 'node')} with {first.name} cannot be on {asked or 'the requested device'}"
-        text += f" and are on {device}" if device else ""
-    return OverriddenRequest(first.name, asked, device, "colocation", len(members) or 1, head.line), text
+        text = f"{counted(len(members), 'node')} colocated with {first.name} cannot run on "
+        text += requested or "the requested device"
+        text += f" and run on {device}" if device else ""
+    return OverriddenRequest(first.name, requested, device, "colocation", len(members) or 1, head.line), text
 
 
 def _startup_notes(lines: list[Unparsed]) -> list[LogNote]:
-    """Notes about TensorFlow's start: how many lines, and why it uses no GPU."""
+    """Return notes about TensorFlow's startup lines: their number, and why it uses no GPU."""
     if not lines:
         return []
-    notes = [LogNote(lines[0].line, "start-up", f"{counted(len(lines), 'line')} of TensorFlow's start")]
+    notes = [LogNote(lines[0].line, "start-up", f"{counted(len(lines), 'startup line')} of TensorFlow")]
     reasons = {reason: line.line for line in reversed(lines) if (reason := why_no_gpu(line.text))}
     return [*notes, *(LogNote(line, "no GPU", reason) for reason, line in reversed(reasons.items()))]
 
 
 def _ignored(unparsed: list[Unparsed]) -> list[LogNote]:
-    """A note about all that says nothing of placement."""
+    """Return a note about all text that is not about placement."""
     if not unparsed:
         return []
-    told = f"{counted(len(unparsed), 'piece')} of text, from {unparsed[0].text.strip()[:80]!r} on"
-    return [LogNote(unparsed[0].line, "ignored", told)]
+    text = f"{counted(len(unparsed), 'piece')} of text, starting with {unparsed[0].text.strip()[:80]!r}"
+    return [LogNote(unparsed[0].line, "ignored", text)]
 
 
 def _physical(description: str) -> tuple[int | None, str, str, str]:
-    """Number, model, PCI bus id and compute capability in a description."""
-    found = grammar.PHYSICAL.match(description)
-    if found is None:
+    """Return number, model, PCI bus id and compute capability from a description."""
+    match = grammar.PHYSICAL.match(description)
+    if match is None:
         return None, "", "", ""
-    capability = grammar.CAPABILITY.search(description, found.end())
+    capability = grammar.CAPABILITY.search(description, match.end())
     return (
-        int(found["physical_id"]),
-        found["name"],
-        found["pci_bus_id"],
+        int(match["physical_id"]),
+        match["name"],
+        match["pci_bus_id"],
         capability[1] if capability is not None else "",
     )
 
 
 def _gpus(hardware: Iterable[Statement]) -> list[LoggedGPU]:
-    """What is told of GPUs; said again word for word, once."""
+    """Return the statements about GPUs, without exact repetitions."""
     gpus: dict[LoggedGPU, None] = {}
-    found: tuple[Statement, list[str]] | None = None
+    pending: tuple[Statement, list[str]] | None = None
 
     def close() -> None:
-        if found is not None:
-            gpus[_found_gpu(*found)] = None
+        if pending is not None:
+            gpus[_found_gpu(*pending)] = None
 
     for statement in hardware:
         if statement.kind is Kind.PROPERTY:
-            if found is not None:
-                found[1].append(statement.detail)
+            if pending is not None:
+                pending[1].append(statement.detail)
             continue
         close()
-        found = None
+        pending = None
         if statement.kind is Kind.FOUND:
-            found = (statement, [])
+            pending = (statement, [])
         else:
             is_created = statement.kind is Kind.CREATED
             gpu = LoggedGPU(
@@ -232,18 +242,18 @@ def _gpus(hardware: Iterable[Statement]) -> list[LoggedGPU]:
 
 def _found_gpu(statement: Statement, properties: list[str]) -> LoggedGPU:
     text = "\n".join(properties)
-    told = {
-        found["key"].lower().replace(" ", ""): found["value"].strip() for found in _PROPERTY.finditer(text)
+    values = {
+        match["key"].lower().replace(" ", ""): match["value"].strip() for match in _PROPERTY.finditer(text)
     }
-    capability = told.get("computecapability", "")
-    if not capability and "major" in told and "minor" in told:
-        capability = f"{told['major']}.{told['minor']}"
+    capability = values.get("computecapability", "")
+    if not capability and "major" in values and "minor" in values:
+        capability = f"{values['major']}.{values['minor']}"
     return LoggedGPU(
         "found",
         "",
         int(statement.name),
-        told.get("name", ""),
-        told.get("pcibusid", ""),
+        values.get("name", ""),
+        values.get("pcibusid", ""),
         capability,
         None,
         text,

@@ -1,13 +1,13 @@
-"""A process that passes the output of another one on, and keeps a copy of it in files.
+"""A process that passes another process's output through and keeps a copy in files.
 
-`gpuplace.views.logs.redirection` starts it with this file as a program of its own, for two reasons. A thread of the
-process that is read could not run while an extension module writes and holds the interpreter's lock: a full pipe would
-stop both for ever. And what TensorFlow prints before it aborts is passed on although its process is gone::
+`gpuplace.views.logs.redirection` runs this file as a separate program, for two reasons. First, a thread of the captured
+process could not run while an extension module writes and holds the interpreter lock: once the pipe is full, both would
+wait forever. Second, text that TensorFlow prints before it aborts is still passed through::
 
-    program --1--> pipe --> file that keeps it --> where descriptor 1 went before
-            --2--> pipe --> file that keeps it --> where descriptor 2 went before
+    program --1--> pipe --> copy file --> original target of descriptor 1
+            --2--> pipe --> copy file --> original target of descriptor 2
 
-Reading never waits for the way out, since the file lies between them. The program needs the standard library alone.
+Reading never waits for the target, because the file lies between them. The program needs only the standard library.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ import termios
 import threading
 
 POSITION = struct.Struct("=q")
-"""How the pump tells a position in a file."""
+"""The format of a file position in the pump's answers."""
 _CHUNK = 1 << 16
 _PAUSE_S = 0.05
-"""How long the beginning of a line waits for its end, if lines are held back."""
+"""Time in seconds that the beginning of a line waits for its end, if lines are filtered."""
 _ABOUT_PLACEMENT = re.compile(rb"[^\n]*(?:/job:|Device mapping:)[^\n]*\n?")
 
 
 class Stream:
-    """A pipe, the file that keeps what comes, and where it goes.
+    """A pipe, the file that keeps a copy of its content, and its target.
 
     Args:
-        source: the pipe's end to read from.
-        target: where it goes.
-        copy: the file that keeps it.
-        is_quiet: whether lines about placement are kept but not passed on.
+        source: the read end of the pipe.
+        target: the target descriptor.
+        copy: the descriptor of the file.
+        is_quiet: whether placement lines are kept but not passed through.
     """
 
     def __init__(self, source: int, target: int, copy: int, is_quiet: bool) -> None:
@@ -47,12 +47,12 @@ class Stream:
         self.has_ended = self.is_broken = False
 
     def read(self) -> None:
-        """Keep what comes until nobody can write any more."""
+        """Copy the pipe's content until all writers have closed it."""
         poll = select.poll()
         poll.register(self.source, select.POLLIN)
         data = b"-"
         while data:
-            poll.poll()  # outside of the lock; what is read inside of it is there already
+            poll.poll()  # wait without the lock, so that the read inside it never blocks
             with self.changed:
                 data = os.read(self.source, _CHUNK)
                 try:
@@ -64,36 +64,36 @@ class Stream:
                 self.changed.notify_all()
 
     def _pass_uncopied(self, data: bytes, error: OSError) -> None:
-        """Pass on what the file has no room for: the program runs on, and its log ends here."""
+        """Pass text through that does not fit into the file: the program continues, and its log ends here."""
         os.ftruncate(self.copy, self.kept)
         self.changed.wait_for(lambda: self.passed >= self.kept or self.is_broken)
-        _write(self.target, f"gpuplace: the log is cut here: {error.strerror}\n".encode() + data)
+        _write(self.target, f"gpuplace: the captured log ends here: {error.strerror}\n".encode() + data)
 
     def pass_on(self) -> None:
-        """Write what was kept to where it goes, until nothing more comes."""
-        at, held = 0, b""
+        """Write the copied content to the target until the stream ends."""
+        position, held = 0, b""
         while True:
             with self.changed:
-                while self.kept == at and not self.has_ended:
+                while self.kept == position and not self.has_ended:
                     if not self.changed.wait(_PAUSE_S if held else None):
                         break
                 kept, has_ended = self.kept, self.has_ended
-            data = os.pread(self.copy, min(_CHUNK, kept - at), at)
-            at += len(data)
+            data = os.pread(self.copy, min(_CHUNK, kept - position), position)
+            position += len(data)
             shown, held = _shown(held + data, bool(data)) if self.is_quiet else (data, b"")
             try:
                 _write(self.target, shown)
-            except OSError:  # nobody reads it: the program learns so from its next write, as without a pump
+            except OSError:  # no reader: the program's next write fails, as it would without a pump
                 os.dup2(os.open(os.devnull, os.O_RDONLY), self.source)
                 self.is_broken = True
             with self.changed:
-                self.passed = at - len(held)
+                self.passed = position - len(held)
                 self.changed.notify_all()
             if self.is_broken or (has_ended and self.passed == kept):
                 return
 
     def position(self) -> int:
-        """Bytes that the program has written until now, once all of them are passed on."""
+        """Return the number of bytes that the program has written so far, after passing all of them through."""
         with self.changed:
             count = array.array("i", [0])
             if not (self.has_ended or self.is_broken):
@@ -104,7 +104,7 @@ class Stream:
 
 
 def _shown(text: bytes, is_more_likely: bool) -> tuple[bytes, bytes]:
-    """What is passed on of a text without lines about placement, and the beginning of a line that has to wait."""
+    """Return the text without placement lines, and the beginning of a line that has to wait for its end."""
     end = text.rfind(b"\n") + 1 if is_more_likely else len(text)
     return _ABOUT_PLACEMENT.sub(b"", text[:end]), text[end:]
 
@@ -115,11 +115,11 @@ def _write(target: int, data: bytes) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Pump until no stream can have more, and answer each byte of the control pipe with the streams' positions.
+    """Run until all streams have ended; answer each byte on the control pipe with the streams' positions.
 
     Args:
-        words: descriptors of the control pipe and of the pipe for answers, 1 for quiet streams or 0, then the source,
-            the target and the file's descriptor of each stream.
+        words: descriptors of the control pipe and of the answer pipe; 1 for quiet streams or 0; then source, target and
+            file descriptor of each stream.
     """
     control, answers, is_quiet, *rest = map(int, words)
     parts = zip(rest[::3], rest[1::3], rest[2::3], strict=True)

@@ -1,7 +1,7 @@
-r"""What Python writes to streams that are not file descriptors 1 and 2, as in a notebook's kernel.
+r"""Capture Python's output on streams that do not use file descriptors 1 and 2, as in a notebook's kernel.
 
-There `print` sends its text to the notebook without a file descriptor, and so does TensorFlow with the lines about ops
-that run eagerly, once it has noticed the notebook.
+In a kernel, `print` sends its text to the notebook without a file descriptor. So does TensorFlow with the lines about
+eager ops, once it has detected the notebook.
 
 >>> import io
 >>> stream = io.StringIO()
@@ -21,11 +21,11 @@ _ABOUT_PLACEMENT = re.compile(r"[^\n]*(?:/job:|Device mapping:)[^\n]*\n?")
 
 
 class PythonStream:
-    """A copy of what is written to a stream; the stream stays the same object, which loggers hold as well.
+    """Copies the text written to a stream; the stream object stays the same because loggers hold references to it.
 
     Args:
         stream: the stream.
-        is_quiet: whether lines about placement are kept but not written.
+        is_quiet: whether placement lines are kept but not written.
     """
 
     def __init__(self, stream: Any, is_quiet: bool) -> None:
@@ -38,22 +38,22 @@ class PythonStream:
 
     @property
     def position(self) -> int:
-        """Number of texts written until now."""
+        """The number of texts written so far."""
         return len(self._parts)
 
     def text(self, begin: int, end: int) -> str:
-        """What was written between two positions."""
+        """Return the text written between two positions."""
         return "".join(self._parts[begin:end])
 
     def restore(self) -> None:
-        """Write no copies any more."""
+        """Stop copying."""
         vars(self._stream).pop("write", None)
 
     def _keep(self, text: str) -> int:
         self._parts.append(text)
         shown = text
         if self._is_quiet:
-            if self._drops_line_break:  # `print` writes it by itself
+            if self._drops_line_break:  # `print` writes the line break separately
                 shown = shown.removeprefix("\n")
             last = shown.rpartition("\n")[2]
             self._drops_line_break = _ABOUT_PLACEMENT.match(last) is not None
@@ -64,22 +64,27 @@ class PythonStream:
 
 
 def python_streams(is_quiet: bool) -> list[PythonStream | None]:
-    """Copies of standard output and of standard error, each None where the stream is a file descriptor's or the other.
+    """Return copies of standard output and standard error.
+
+    An item is None for a stream with a descriptor, and for standard error if it is the same stream.
 
     Args:
-        is_quiet: as of `PythonStream`.
+        is_quiet: as for `PythonStream`.
     """
-    found: list[PythonStream | None] = []
+    copies: list[PythonStream | None] = []
     for stream in (sys.stdout, sys.stderr):
-        is_new = not found or stream is not sys.stdout
+        is_new = not copies or stream is not sys.stdout
         has_copy = is_new and hasattr(stream, "__dict__") and not _is_descriptor(stream)
-        found.append(PythonStream(stream, is_quiet) if has_copy else None)
-    return found
+        copies.append(PythonStream(stream, is_quiet) if has_copy else None)
+    return copies
 
 
 def _is_descriptor(stream: Any) -> bool:
-    """Whether a stream writes to file descriptor 1 or 2."""
+    """Return whether a stream writes to file descriptor 1 or 2."""
     try:
         return stream.fileno() in (1, 2)
-    except (AttributeError, OSError):  # io.UnsupportedOperation is an OSError: no descriptor
+    except (
+        AttributeError,
+        OSError,
+    ):  # io.UnsupportedOperation, an OSError, means that there is no descriptor
         return False

@@ -1,18 +1,18 @@
-r"""A log, cut into pieces: which characters are which sentence, and which are none.
+r"""Split a log into pieces: sentences of TensorFlow's grammar, and other text.
 
-What a terminal, a notebook or ``2>&1`` did to the text is undone first:
+Changes by a terminal, a notebook or ``2>&1`` are undone first:
 
-- A line that the terminal **wrapped**, at its last column or between two words, is put together again.
-- TensorFlow writes each line on stdout and on stderr. Only the copy on stderr has a prefix, which says where one of its
-  lines begins, also in the middle of a line of stdout::
+- A line that the terminal **wrapped**, at its last column or between two words, is joined again.
+- TensorFlow writes each line to stdout and to stderr. Only the copy on stderr has a prefix, which marks where its lines
+  begin, even in the middle of a line of stdout::
 
       MatMul: (MatMul): /job:localhost/repI tensorflow/core/common_runtime/placer.cc:54] MatMul: (MatMul)/job:...
       lica:0/task:0/device:GPU:0
 
-- Marks before and after lines, HTML and colours are taken off (`decorations`).
-- A statement that can be read in two ways is taken only if another place of the log has one of the two.
+- Marks before and after lines, HTML and colours are removed (`decorations`).
+- A statement with two possible readings is accepted only if one of them also occurs elsewhere in the log.
 
-The pieces together are the whole text, but for HTML's ways to write a character, so that nothing is lost.
+The pieces together are the complete text, except for the spelling of characters in HTML; no text is lost.
 
 >>> [(piece.text, piece.statement is not None) for piece in read_log("go\na: (Neg): /job:j/replica:0/task:0/cpu:0")]
 [('go', False), ('a: (Neg): /job:j/replica:0/task:0/cpu:0', True)]
@@ -28,29 +28,29 @@ from gpuplace.views.logs.decorations import DECORATION, FENCE, MARKUP, Decoratio
 from gpuplace.views.logs.statements import Doubt, Kind, LogNote, LogText, Piece, Statement, line_of
 from gpuplace.views.logs.wrapped_lines import WrappedLines
 
-_LONGEST_HELD = 2000
-"""Characters up to which a sentence that a line breaks off is carried to the next."""
+_MAX_HELD = 2000
+"""Maximum length in characters of a truncated sentence that is carried over to the next line."""
 _SHOWN = 120
-"""Characters of a text that a note repeats."""
+"""Number of characters of a text that a note repeats."""
 _BLANKS = re.compile(r"\s+")
-_TELLING = re.compile(r":|evice|Executing|[\x00\x1b\r]")
-"""What a line must have to be a sentence, or the beginning of one."""
+_RELEVANT = re.compile(r":|evice|Executing|[\x00\x1b\r]")
+"""Every line that is a sentence, or its beginning, contains a match."""
 
 
-_BELOW = {
+_ROWS_OF = {
     Kind.MAPPING: {Kind.ROW},
     Kind.FOUND: {Kind.PROPERTY},
     Kind.COLOCATION: {Kind.GROUP, Kind.MEMBER},
 }
-"""Header -> its rows."""
+"""Header -> kinds of its rows."""
 
 
 def read_log(text: str, notes: list[LogNote] | None = None) -> Iterator[Piece]:
-    """The pieces of a text; those of doubtful statements come last, so that the order is not that of the text.
+    """Yield the pieces of a text. Pieces of ambiguous statements come last, so the order is not that of the text.
 
     Args:
-        text: of the log.
-        notes: gets what was undone, what breaks off and what can be read in more than one way.
+        text: the log.
+        notes: receives notes about restored, truncated and ambiguous text.
     """
     reader = _Reader([] if notes is None else notes)
     lines = text.split("\n")
@@ -67,20 +67,20 @@ def read_log(text: str, notes: list[LogNote] | None = None) -> Iterator[Piece]:
         if (
             not (decorations or has_markup)
             and not wraps.is_full(position)
-            and (known := reader.usual(lines[position], position + 1)) is not None
+            and (piece := reader.usual(lines[position], position + 1)) is not None
         ):
-            yield known
+            yield piece
             position += 1
             continue
-        made, blanks = line_of(lines[position], position + 1, decorations, has_markup=has_markup)
+        joined, blanks = line_of(lines[position], position + 1, decorations, has_markup=has_markup)
         yield from blanks
         while wraps.is_full(position):
             position += 1
             more, blanks = line_of(lines[position], position + 1, has_markup=has_markup)
             yield from blanks
-            made = made + more
+            joined = joined + more
         position += 1
-        yield from reader.read(made)
+        yield from reader.read(joined)
     yield from reader.finish()
 
 
@@ -88,21 +88,21 @@ class _Reader:
     def __init__(self, notes: list[LogNote]) -> None:
         self.notes = notes
         self.pending: LogText | None = None
-        """Of stdout, until its next line goes on."""
+        """Text of stdout that its next line may continue."""
         self.held: tuple[LogText, int, bool, str] | None = None
-        """A sentence that a line broke off: text, where it begins, whether it is of stderr, the prefix's file."""
+        """A truncated sentence: text, where it begins, whether it is on stderr, the prefix's file."""
         self.block: tuple[Kind, bool] | None = None
-        """Whose rows may follow, and whether on stderr."""
+        """The header whose rows may follow, and whether they are on stderr."""
         self.doubts: list[Doubt] = []
-        self.sure: set[tuple[str, str]] = set()
-        """Names and devices of statements without doubt."""
-        self.sure_devices: set[str] = set()
+        self.certain: set[tuple[str, str]] = set()
+        """Names and devices of unambiguous statements."""
+        self.certain_devices: set[str] = set()
 
     def note_undone(self, decorations: Decorations, has_markup: bool) -> None:
-        """Notes what is undone of every line."""
+        """Record notes about text removed from every line."""
         if has_markup:
             self.notes.append(LogNote(1, "undone", "HTML, Markdown escapes, or colours of a terminal"))
-        for before, line in decorations.told.items():
+        for before, line in decorations.first_lines.items():
             self.notes.append(LogNote(line, "undone", f"{before!r} before lines"))
 
     # ------------------------------------------------------------------------------------------------------------ lines
@@ -118,12 +118,12 @@ class _Reader:
         if text[:head].strip():
             before = line.cut(0, head)
             before = before if self.pending is None else self._take_pending() + before
-            if len(before.text) < _LONGEST_HELD and (
+            if len(before.text) < _MAX_HELD and (
                 grammar.NAME_END.search(before.text)
                 or self._is_begun(before.text, _begin(before.text, 0), "")
             ):
                 self.pending = before
-            else:  # no sentence goes on behind it: a prompt, or what a container puts before every line
+            else:  # no sentence continues after it: a prompt, or a container's prefix
                 is_prefix = len(before.text) < _SHOWN and DECORATION.fullmatch(before.text) is not None
                 yield from before.pieces(0, len(before.text), None, is_prefix)
         else:
@@ -141,31 +141,34 @@ class _Reader:
             yield from self._consume(part, prefix.end() - prefix.start(), True, file)
 
     def usual(self, text: str, number: int) -> Piece | None:
-        """The piece of a line that is one statement about a node or says nothing: nearly all of most logs."""
+        """Return the piece of a line that is one complete statement about a node, or irrelevant; otherwise None.
+
+        This fast path covers most lines of most logs.
+        """
         if self.held is not None or self.pending is not None:
             return None
         is_stderr, start = False, 0
-        if self.block is None and _TELLING.search(text) is None:
+        if self.block is None and _RELEVANT.search(text) is None:
             return Piece(
                 number, 0, text, None, not text or FENCE.fullmatch(text) is not None or text.isspace()
             )
         if (prefix := grammar.PREFIX.match(text)) is not None:
             is_stderr, start = True, prefix.end()
-        found = grammar.PLACED.regex.fullmatch(text, start)
-        if found is None:
+        match = grammar.PLACED.regex.fullmatch(text, start)
+        if match is None:
             return None
-        name, op_type, device = found.group("name", "type", "device")
-        self.sure.add((name, device))
-        self.sure_devices.add(device)
+        name, op_type, device = match.group("name", "type", "device")
+        self.certain.add((name, device))
+        self.certain_devices.add(device)
         self.block = None
         return Piece(number, 0, text, Statement(Kind.NODE, is_stderr, number, name, op_type, device), True)
 
     def _plain_line(self, line: LogText) -> Iterator[Piece]:
-        """A line of stdout, or one below a header on stderr."""
+        """Read a line of stdout, or a row below a header on stderr."""
         text = line.text
         if not text.strip():
             if self.block is not None and self.block[1]:
-                if self.block[0] is not Kind.COLOCATION:  # whose lines are apart
+                if self.block[0] is not Kind.COLOCATION:  # its rows have blank lines between them
                     self.block = None
             elif self.pending is not None and not self._is_begun(self.pending.text, 0, ""):
                 yield from self._consume(self._take_pending(), 0, False, "")
@@ -187,11 +190,11 @@ class _Reader:
             yield from self._consume(before + line, 0, False, "")
 
     def _goes_on_below_header(self, line: LogText) -> bool:
-        """Whether a line without a prefix is a row of what stderr began; all else without one is of stdout."""
+        """Return whether a line without a prefix is a row of a header on stderr; all others are on stdout."""
         if self.block is None or not self.block[1]:
             return False
-        found = self._sentence(line, _begin(line.text, 0), True, "")
-        return found is not None and found[1].kind in _BELOW[self.block[0]]
+        sentence = self._sentence(line, _begin(line.text, 0), True, "")
+        return sentence is not None and sentence[1].kind in _ROWS_OF[self.block[0]]
 
     def _take_pending(self) -> LogText:
         assert self.pending is not None
@@ -199,8 +202,10 @@ class _Reader:
         return taken
 
     def _two_readings(self, before: LogText, line: LogText) -> Doubt | None:
-        """The readings of an interrupted line and the next one, where what is before the interruption may or may not
-        be the beginning of a name, and a number may go on."""
+        """Return the two readings of an interrupted line and its continuation, if both are possible.
+
+        The text before the interruption may or may not be the beginning of a name, and a number may continue.
+        """
         both = before + line
         limit = len(before.text)
         begin = _begin(both.text, 0)
@@ -237,19 +242,17 @@ class _Reader:
         yield from text.pieces(0, len(text.text), None, False)
 
     def _consume(self, line: LogText, start: int, is_stderr: bool, file: str) -> Iterator[Piece]:
-        """The pieces of a line, or of what stderr wrote in one."""
+        """Read a line, or the part of it that was written to stderr."""
         if self.held is not None:
             (held, held_start, held_stderr, held_file), self.held = self.held, None
             if self._sentence(line, _begin(line.text, start), is_stderr, file) is None:
                 for joined in (held + line, held.spaced(line)):
-                    found = self._sentence(joined, held_start, held_stderr, held_file)
-                    if found is not None and found[0] > len(held.text):
+                    sentence = self._sentence(joined, held_start, held_stderr, held_file)
+                    if sentence is not None and sentence[0] > len(held.text):
                         yield from self._sentences(joined, held_start, held_stderr, held_file)
                         return
                 for joined in (held + line, held.spaced(line)):
-                    if len(joined.text) < _LONGEST_HELD and self._is_begun(
-                        joined.text, held_start, held_file
-                    ):
+                    if len(joined.text) < _MAX_HELD and self._is_begun(joined.text, held_start, held_file):
                         self.held = (joined, held_start, held_stderr, held_file)
                         return
             self.held = (held, held_start, held_stderr, held_file)
@@ -257,16 +260,16 @@ class _Reader:
         yield from self._sentences(line, start, is_stderr, file)
 
     def _sentences(self, line: LogText, start: int, is_stderr: bool, file: str) -> Iterator[Piece]:
-        """The sentences of a line in order, with what is between them."""
+        """Yield the sentences of a line in order, with the text between them."""
         text = line.text
         breaks = line.breaks()
         done = 0
         position = _begin(text, start)
         is_first = True
         while position < len(text):
-            found = self._sentence(line, position, is_stderr, file)
-            if found is None:
-                if is_first and len(text) < _LONGEST_HELD and self._is_begun(text, position, file):
+            sentence = self._sentence(line, position, is_stderr, file)
+            if sentence is None:
+                if is_first and len(text) < _MAX_HELD and self._is_begun(text, position, file):
                     self.held = (line, position, is_stderr, file)
                     return
                 later = grammar.placed_later(text, position + 1)
@@ -277,7 +280,7 @@ class _Reader:
                 yield from line.pieces(done, later[0], None, False)
                 done = position = later[0]
                 continue
-            end, statement = found
+            end, statement = sentence
             is_first = False
             doubt = self._wrapped_number(line.cut(done, end), position - done, statement, breaks, done)
             if doubt is not None:
@@ -299,48 +302,48 @@ class _Reader:
     def _wrapped_number(
         self, part: LogText, start: int, statement: Statement, breaks: set[int], before: int
     ) -> Doubt | None:
-        """The readings of a statement, the last of a text, whose device's number continues after a line break.
+        """Return the two readings of a statement at the end of a text whose device number continues after a line break.
 
         Args:
-            part: text up to the statement's end.
+            part: the text up to the statement's end.
             start: where the statement begins in it.
             statement: its longest reading.
             breaks: positions of the line breaks in the whole line.
-            before: characters of the whole line before the part.
+            before: number of characters of the whole line before the part.
         """
         if not breaks or statement.kind not in (Kind.NODE, Kind.EVENT):
             return None
         end = len(part.text)
         digits = len(statement.device.rpartition(":")[2])
-        for at in breaks:
-            if end - digits < at - before < end:
-                short = statement._replace(device=statement.device[: at - before - end])
-                return Doubt(part, ((start, at - before, short), (start, end, statement)))
+        for position in breaks:
+            if end - digits < position - before < end:
+                short = statement._replace(device=statement.device[: position - before - end])
+                return Doubt(part, ((start, position - before, short), (start, end, statement)))
         return None
 
     def _note(self, statement: Statement) -> None:
-        """Remembers what a statement says for the doubtful ones, and whose rows may follow."""
-        if statement.kind in _BELOW:
+        """Record a statement, for ambiguous ones, and the header whose rows may follow."""
+        if statement.kind in _ROWS_OF:
             self.block = (statement.kind, statement.is_stderr)
-        elif self.block is not None and statement.kind not in _BELOW[self.block[0]]:
+        elif self.block is not None and statement.kind not in _ROWS_OF[self.block[0]]:
             self.block = None
         if statement.kind is Kind.NODE:
-            self.sure.add((statement.name, statement.device))
+            self.certain.add((statement.name, statement.device))
         if statement.device:
-            self.sure_devices.add(statement.device)
+            self.certain_devices.add(statement.device)
 
     def _sentence(
         self, line: LogText, position: int, is_stderr: bool, file: str
     ) -> tuple[int, Statement] | None:
-        """The sentence at a position and where it ends."""
+        """Return the sentence at a position and its end."""
         text = line.text
         number = line.line_at(position)
         head = text[position : position + 16]
         if self.block is not None and self.block[0] is Kind.COLOCATION and self.block[1] == is_stderr:
             if (row := grammar.MEMBER.match(text, position)) is not None:
-                asked = row["device"] or ""
+                requested = row["device"] or ""
                 return len(text), Statement(
-                    Kind.MEMBER, is_stderr, number, row["name"], row["type"], detail=asked
+                    Kind.MEMBER, is_stderr, number, row["name"], row["type"], detail=requested
                 )
             if grammar.GROUP.match(text, position) is not None:
                 return len(text), Statement(Kind.GROUP, is_stderr, number, detail=text[position:].rstrip())
@@ -366,78 +369,80 @@ class _Reader:
             return end, Statement(Kind.ROW, is_stderr, number, device=row["device"], detail=detail)
         if head.startswith("Device mapping:"):
             for rule in (grammar.NO_DEVICES, grammar.HEADER):
-                found = rule.match(text, position)
-                if found is not None and (found.end() == len(text) or text.startswith("/job:", found.end())):
-                    return found.end(), Statement(Kind.MAPPING, is_stderr, number)
+                match = rule.match(text, position)
+                if match is not None and (match.end() == len(text) or text.startswith("/job:", match.end())):
+                    return match.end(), Statement(Kind.MAPPING, is_stderr, number)
             return None
         if head.startswith("Executing op"):
-            found = grammar.EAGER.match(text, position)
-            if found is None or not self._is_end(line, found.end()):
+            match = grammar.EAGER.match(text, position)
+            if match is None or not self._is_end(line, match.end()):
                 return None
-            return found.end(), Statement(
-                Kind.EVENT, is_stderr, number, type=found["op"], device=found["device"]
+            return match.end(), Statement(
+                Kind.EVENT, is_stderr, number, type=match["op"], device=match["device"]
             )
         if head.startswith("Creat"):
-            found = grammar.CREATED.match(text, position)
-            if found is None:
+            match = grammar.CREATED.match(text, position)
+            if match is None:
                 return None
-            memory = None if found["memory"] is None else int(found["memory"])
-            return found.end(), Statement(
+            memory = None if match["memory"] is None else int(match["memory"])
+            return match.end(), Statement(
                 Kind.CREATED,
                 is_stderr,
                 number,
-                device=found["device"],
-                detail=found["description"],
+                device=match["device"],
+                detail=match["description"],
                 memory_mb=memory,
             )
         if head.startswith(("Ignoring ", "Failed to place")):
-            return self._not_as_asked(text, position, is_stderr, number)
+            return self._override(text, position, is_stderr, number)
         if head.startswith("Found device"):
-            found = grammar.FOUND.match(text, position)
-            if found is None:
+            match = grammar.FOUND.match(text, position)
+            if match is None:
                 return None
-            return found.end(), Statement(Kind.FOUND, is_stderr, number, name=found["physical_id"])
+            return match.end(), Statement(Kind.FOUND, is_stderr, number, name=match["physical_id"])
         if self.block is not None and self.block[0] is Kind.FOUND and self.block[1] == is_stderr:
-            found = grammar.PROPERTIES.match(text, position)
-            if found is not None:
+            match = grammar.PROPERTIES.match(text, position)
+            if match is not None:
                 return len(text), Statement(Kind.PROPERTY, is_stderr, number, detail=text[position:].rstrip())
-        found = grammar.PLACED.match(text, position)
-        if found is None and (not file or "placer" in file):
-            found = grammar.PLAIN.match(text, position)
-        if found is None or not self._is_end(line, found.end()):
+        match = grammar.PLACED.match(text, position)
+        if match is None and (not file or "placer" in file):
+            match = grammar.PLAIN.match(text, position)
+        if match is None or not self._is_end(line, match.end()):
             return None
-        op_type = found["type"] if "type" in found.re.groupindex else ""
-        return found.end(), Statement(Kind.NODE, is_stderr, number, found["name"], op_type, found["device"])
+        op_type = match["type"] if "type" in match.re.groupindex else ""
+        return match.end(), Statement(Kind.NODE, is_stderr, number, match["name"], op_type, match["device"])
 
     @staticmethod
-    def _not_as_asked(text: str, position: int, is_stderr: bool, number: int) -> tuple[int, Statement] | None:
-        """The sentence about a GPU, a device or a colocation that TensorFlow ignores."""
-        if (found := grammar.IGNORED.match(text, position)) is not None:
-            made = Statement(Kind.IGNORED, is_stderr, number, found["reason"], detail=found["description"])
-        elif (found := grammar.OVERRIDDEN.match(text, position)) is not None:
-            made = Statement(
+    def _override(text: str, position: int, is_stderr: bool, number: int) -> tuple[int, Statement] | None:
+        """Match a sentence about a GPU, a device request or a colocation that TensorFlow ignores."""
+        if (match := grammar.IGNORED.match(text, position)) is not None:
+            statement = Statement(
+                Kind.IGNORED, is_stderr, number, match["reason"], detail=match["description"]
+            )
+        elif (match := grammar.OVERRIDDEN.match(text, position)) is not None:
+            statement = Statement(
                 Kind.OVERRIDDEN,
                 is_stderr,
                 number,
-                found["name"],
-                device=found["device"],
-                detail=found["requested"],
+                match["name"],
+                device=match["device"],
+                detail=match["requested"],
             )
-        elif (found := grammar.NOT_COLOCATED.match(text, position)) is not None:
-            made = Statement(Kind.COLOCATION, is_stderr, number, found["name"], detail=found[0])
-        elif (found := grammar.RESOURCES_MOVED.match(text, position)) is not None:
-            made = Statement(Kind.COLOCATION, is_stderr, number, detail=found[0])
+        elif (match := grammar.NOT_COLOCATED.match(text, position)) is not None:
+            statement = Statement(Kind.COLOCATION, is_stderr, number, match["name"], detail=match[0])
+        elif (match := grammar.RESOURCES_MOVED.match(text, position)) is not None:
+            statement = Statement(Kind.COLOCATION, is_stderr, number, detail=match[0])
         else:
             return None
-        return found.end(), made
+        return match.end(), statement
 
     @staticmethod
     def _is_end(line: LogText, end: int) -> bool:
-        """Whether a sentence may end here: before a blank or a line break."""
+        """Return whether a sentence may end here: before a blank or a line break."""
         return end == len(line.text) or line.text[end].isspace() or end in line.breaks()
 
     def _is_begun(self, text: str, start: int, file: str) -> bool:
-        """Whether the rest of a text is the beginning of a sentence."""
+        """Return whether the rest of a text is the beginning of a sentence."""
         if text.startswith("/job:", start):
             row = grammar.ROW.match(text, start)
             if row is None:
@@ -462,7 +467,7 @@ class _Reader:
     # the end
 
     def finish(self) -> Iterator[Piece]:
-        """What was waiting for more."""
+        """Yield the text that was held back."""
         yield from self._drop_held()
         if self.pending is not None:
             yield from self._consume(self._take_pending(), 0, False, "")
@@ -471,15 +476,18 @@ class _Reader:
             yield from self._settle(doubt)
 
     def _settle(self, doubt: Doubt) -> Iterator[Piece]:
-        """A doubtful text, read as the rest of the log allows; not understood where that allows more than one."""
+        """Yield a text with two readings, with the reading that the rest of the log supports.
+
+        If it does not support exactly one, the text is left unparsed.
+        """
         text, readings = doubt
         chosen = [
             reading
             for reading in readings
-            if reading[2].kind is Kind.NODE and (reading[2].name, reading[2].device) in self.sure
+            if reading[2].kind is Kind.NODE and (reading[2].name, reading[2].device) in self.certain
         ]
         if not chosen and len({reading[2].name for reading in readings}) == 1 and len(readings) > 1:
-            chosen = [reading for reading in readings if reading[2].device in self.sure_devices]
+            chosen = [reading for reading in readings if reading[2].device in self.certain_devices]
         if len(chosen) != 1:
             self.notes.append(LogNote(text.line_at(0), "ambiguous", _shown(text.text)))
             yield from text.pieces(0, len(text.text), None, False)
@@ -498,6 +506,6 @@ def _shown(text: str) -> str:
 
 
 def _begin(text: str, start: int) -> int:
-    """Behind prompts and blanks."""
-    found = grammar.PROMPT.match(text, start)
-    return found.end() if found is not None else start
+    """Return the position after prompts and blanks."""
+    match = grammar.PROMPT.match(text, start)
+    return match.end() if match is not None else start

@@ -1,10 +1,10 @@
-"""File descriptors 1 and 2 of this process, led through a pump while somebody wants a copy of what is written to them.
+"""Redirect file descriptors 1 and 2 of this process through a pump, as long as any capture is running.
 
-There is one redirection for all captures of a process: the first capture begins it and the last one ends it. A capture
-is a stretch of the files that the pump writes, so captures may be nested and may overlap in any order.
+A process has one redirection for all captures: the first capture starts it and the last one ends it. A capture is a
+range of the files that the pump writes, so captures may be nested and may overlap in any order.
 
-C++ writes to the descriptors and so do child processes, which may outlive the redirection: their output is passed on
-for as long as they run. A child that was forked takes no part in its parent's captures; it may begin its own.
+C++ code writes to the descriptors, and so do child processes, which may outlive the redirection: their output is passed
+through as long as they run. A forked child does not take part in its parent's captures, but may start its own.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from gpuplace.views.logs.python_streams import PythonStream, python_streams
 
 _DESCRIPTORS = (1, 2)
 _EXIT_S = 0.25
-"""How long the end of a redirection waits for the pump's; it takes longer only if a child process still writes."""
+"""Time in seconds to wait for the pump's exit; it runs longer only if a child process still writes."""
 
 
 class Output(NamedTuple):
-    """What was written meanwhile."""
+    """The captured output."""
 
     stdout: bytes
-    """To standard output, and to standard error where both go to the same place."""
+    """Standard output, and standard error if both go to the same place."""
     stderr: bytes
-    """To standard error; `b""` where it goes where standard output goes."""
+    """Standard error; `b""` if it goes to the same place as standard output."""
 
 
 class Stretch(NamedTuple):
-    """Where a capture began."""
+    """The start of a capture."""
 
     redirection: Redirection
     positions: tuple[int, ...]
 
 
 class Redirection:
-    """The descriptors, led through a pump.
+    """The redirection of the descriptors through a pump.
 
     Args:
-        is_quiet: whether lines about placement are kept but not passed on.
+        is_quiet: whether placement lines are kept but not passed through.
 
     Raises:
-        OSError: a descriptor is closed, or there is no room for another descriptor or process.
+        OSError: a descriptor is closed, or no further descriptor or process can be created.
     """
 
     def __init__(self, is_quiet: bool) -> None:
         with ExitStack() as undo:
             saved = [undo.enter_context(open(os.dup(number), "wb", 0)) for number in _DESCRIPTORS]
-            # One pipe keeps the order of what goes to the same place, such as a terminal or a file after 2>&1.
+            # If both go to the same place, such as a terminal, one pipe preserves their order.
             is_one = os.path.samestat(*(os.fstat(file.fileno()) for file in saved))
             self.copies = [undo.enter_context(tempfile.TemporaryFile()) for _ in saved[is_one:]]
             pipes = [_pipe(undo) for _ in self.copies]
@@ -67,13 +67,13 @@ class Redirection:
                 for stream in zip((source for source, _ in pipes), saved, self.copies, strict=False)
                 for file in stream
             ]
-            given = [read_control.fileno(), write_answers.fileno(), *streams]
-            words = [*given[:2], int(is_quiet), *streams]
+            descriptors = [read_control.fileno(), write_answers.fileno(), *streams]
+            words = [*descriptors[:2], int(is_quiet), *streams]
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", pump.__file__, *map(str, words)],
                 stdin=subprocess.DEVNULL,
-                pass_fds=given,
-                start_new_session=True,  # a key that interrupts the program leaves the pump alone
+                pass_fds=descriptors,
+                start_new_session=True,  # Ctrl-C must not interrupt the pump
             )
             self.saved = saved
             self.streams: list[PythonStream | None] = [None, None]
@@ -94,7 +94,7 @@ class Redirection:
                 stream.restore()
 
     def positions(self) -> tuple[int, ...]:
-        """Bytes of each pipe, all of which have been passed on, and number of texts of each stream of Python's.
+        """Return the number of bytes of each pipe, all passed through, and of texts of each Python stream.
 
         Raises:
             InternalError: the pump was killed.
@@ -111,15 +111,15 @@ class Redirection:
             answer = b""
         if len(answer) != size:
             raise InternalError.of(
-                "The process that keeps the output was ended",
-                facts={"its exit code": str(self.process.wait())},
-                hint="keep the output in a file: python train.py > run.log 2>&1, then gpuplace.parse_log('run.log')",
+                "The process that captures the output was killed",
+                facts={"exit code": str(self.process.wait())},
+                hint="write the output to a file: python train.py > run.log 2>&1, then gpuplace.parse_log('run.log')",
             )
         bytes_ = [position for (position,) in pump.POSITION.iter_unpack(answer)]
         return (*bytes_, *(0 if stream is None else stream.position for stream in self.streams))
 
     def end(self) -> tuple[int, ...]:
-        """Lead the descriptors back to where they went before, and return the last positions."""
+        """Restore the descriptors and return the final positions."""
         try:
             flush()
         finally:
@@ -127,7 +127,7 @@ class Redirection:
         return self._positions()
 
     def close(self) -> None:
-        """Let the pump end, which it does as soon as nobody writes to it."""
+        """Let the pump exit, which it does when all writers have closed its pipes."""
         self._undo.close()
         try:
             self.process.wait(_EXIT_S)
@@ -135,12 +135,12 @@ class Redirection:
             _lingering.append(self.process)
 
     def forget(self) -> None:
-        """In a forked child: close what belongs to the parent's redirection."""
+        """Close the parent's pipes in a forked child."""
         self.control.close()
         self.answers.close()
 
     def output(self, begin: tuple[int, ...], end: tuple[int, ...]) -> Output:
-        """What was written between two positions."""
+        """Return the output between two positions."""
         parts: tuple[list[bytes], ...] = ([], [])
         for part, copy, first, last in zip(parts, self.copies, begin, end, strict=False):
             copy.seek(first)
@@ -155,24 +155,24 @@ _lock = threading.Lock()
 _current: Redirection | None = None
 _captures = 0
 _lingering: list[subprocess.Popen[bytes]] = []
-"""Pumps that children of earlier captures still write to."""
+"""Pumps to which children of earlier captures still write."""
 
 
 def begin(is_quiet: bool) -> Stretch:
-    """Begin a capture.
+    """Start a capture.
 
     Args:
-        is_quiet: as of `Redirection`; the first of several captures decides.
+        is_quiet: as for `Redirection`; the first of several captures decides.
 
     Raises:
-        UnimplementedError: this system has no pipes that can be waited for.
-        OSError: as of `Redirection`.
+        UnimplementedError: the system is not a POSIX system.
+        OSError: as for `Redirection`.
     """
     global _current, _captures
     if os.name != "posix":
         raise UnimplementedError.of(
             "Output cannot be captured on this system",
-            hint="keep it in a file: python train.py > run.log 2>&1, then gpuplace.parse_log('run.log')",
+            hint="write it to a file: python train.py > run.log 2>&1, then gpuplace.parse_log('run.log')",
         )
     with _lock:
         _lingering[:] = [process for process in _lingering if process.poll() is None]
@@ -186,10 +186,10 @@ def begin(is_quiet: bool) -> Stretch:
 
 
 def end(stretch: Stretch) -> Output:
-    """End a capture and return what was written meanwhile; nothing in a child that was forked within it.
+    """End a capture and return its output; empty in a child that was forked during the capture.
 
     Args:
-        stretch: what `begin` returned.
+        stretch: the result of `begin`.
 
     Raises:
         InternalError: the pump was killed.
@@ -210,7 +210,7 @@ def end(stretch: Stretch) -> Output:
 
 
 def flush() -> None:
-    """Write out what Python and C hold back of standard output and error."""
+    """Flush the buffers of Python and C for standard output and error."""
     for stream in {sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__}:
         if stream is not None and not getattr(stream, "closed", False):
             stream.flush()

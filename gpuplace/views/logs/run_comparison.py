@@ -1,8 +1,8 @@
-"""What ran beside what gpuplace predicts: nodes on another device, each with the likely reason, and the step.
+"""Compare a run with gpuplace's prediction: nodes on other devices, each with its likely reason, and the step.
 
-A log or a ``RunMetadata`` names the nodes of functions, and a prediction those of the graph into which the functions
-are inlined: ``StatefulPartitionedCall/dense/MatMul`` there is ``dense/MatMul`` here. Nodes are matched by their names
-without such prefixes.
+A log or a ``RunMetadata`` contains the nodes of functions, while the prediction is about the graph into which functions
+are inlined: ``StatefulPartitionedCall/dense/MatMul`` in one is ``dense/MatMul`` in the other. Nodes are matched by
+their names without such prefixes.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from gpuplace.why.placement import Placement
 _INLINED = re.compile(r"(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
 _LABEL = re.compile(r"(\S+) = (\w+)\(")
 _TRACED = re.compile(r"^/host:|/stream:|/memcpy$|/sync$")
-"""Lists in which TensorFlow's tracers repeat what the devices' lists hold."""
+"""Device lists in which TensorFlow's tracers repeat the content of other lists."""
 _REWRITTEN = re.compile(
     r"(?:^|/)(?:ArithmeticOptimizer|ConstantFolding|LayoutOptimizer|Fused|_Mkl|loop_optimizer|remapper)|-\d+-\w+-\w+Optimizer"
 )
-"""Names that TensorFlow's graph optimizer, Grappler, gives."""
+"""Names that Grappler, TensorFlow's graph optimizer, generates."""
 _STEP_FILES = (".pb", ".pbtxt", ".textproto", ".json")
 _SHOWN = 12
 
@@ -52,33 +52,33 @@ class RunDifference(NamedTuple):
     type: str
     """Op type in the prediction."""
     predicted: str
-    """Full name of the device."""
+    """Full name of the predicted device."""
     ran: str
-    """Full name of the device that it ran on, in the form of 1.15."""
+    """Full name of the device that it ran on, in the format of 1.15."""
     reason: str
-    """The likely reason; "" where none is known."""
+    """The likely reason; "" if none is known."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunComparison:
-    """What ran beside what was predicted."""
+    """A run compared with its prediction."""
 
     placement: Placement
-    """The prediction."""
+    """The predicted placement."""
     log: LoggedPlacement
-    """What ran."""
+    """The recorded run."""
     differences: tuple[RunDifference, ...]
     """Nodes on another device, in the order in which they ran."""
     same: int
-    """Nodes on the predicted device."""
+    """Number of nodes on the predicted device."""
     only_ran: Mapping[str, int]
-    """Why nodes that ran are not in the prediction -> how many."""
+    """Reason why nodes that ran are not in the prediction -> number of nodes."""
     only_predicted: int
-    """Nodes of the prediction that did not run under a name of their own: folded, fused, or of another call."""
+    """Number of predicted nodes that did not run under their own names: folded, fused, or part of another call."""
     step: Comparison | None
-    """The predicted step beside the measured one; None without one."""
+    """The predicted step compared with the measured one; None without a measured step."""
     no_step: str
-    """Why there is no measured step to compare; "" where there is one."""
+    """Why there is no measured step to compare; "" if there is one."""
 
     @property
     def unexplained(self) -> tuple[RunDifference, ...]:
@@ -86,7 +86,7 @@ class RunComparison:
         return tuple(row for row in self.differences if not row.reason)
 
     def frame(self) -> DataFrame:
-        """A row a difference; see ``gpuplace.jupyter.frames.log_frames.run_comparison_frame``."""
+        """Return a ``DataFrame`` with one row per difference; see ``log_frames.run_comparison_frame``."""
         return above("gpuplace.jupyter.frames.log_frames", "run_comparison_frame")(self)
 
     @with_safe_text
@@ -111,12 +111,10 @@ class RunComparison:
                 for row in self.differences
             ]
             lines.append(table_text(("node", "op", "predicted", "ran", "likely reason"), rows, _SHOWN))
-        lines += [f"{counted(count, 'node')} only ran: {why}" for why, count in self.only_ran.items()]
+        lines += [f"{counted(count, 'node')} only in the run: {why}" for why, count in self.only_ran.items()]
         if self.only_predicted:
             nodes = counted(self.only_predicted, "node")
-            lines.append(
-                f"{nodes} of the prediction ran under no name of their own: folded, fused or not called"
-            )
+            lines.append(f"{nodes} only in the prediction: folded, fused or not called")
         return "\n".join([*lines, self.no_step or str(self.step)])
 
 
@@ -130,29 +128,33 @@ def compare(
     soft_placement: bool | None = None,
     batch: int | None = None,
 ) -> RunComparison:
-    """Compare what TensorFlow did with what gpuplace predicts.
+    """Compare a TensorFlow run with gpuplace's prediction.
 
     Args:
-        graph: what `gpuplace.place` takes; of a ``tf.function``, the body of its trace is compared.
-        ran: a log as for `gpuplace.parse_log`, what `gpuplace.capture_log` or `parse_log` gave, ``RunMetadata``, or a
-            file that `gpuplace.timeline` reads: a measured step (``*.pb``) or a profile of TensorFlow 2
-            (``*.xplane.pb``, ``*.trace.json.gz``, or the log folder).
-        machine: a `Machine` or its text; None: one with the devices that ran.
+        graph: a graph as for `gpuplace.place`; for a ``tf.function``, the body of its trace.
+        ran: a log as for `gpuplace.parse_log`, the result of `gpuplace.capture_log` or `parse_log`, a ``RunMetadata``,
+            or a file as for `gpuplace.timeline`: a measured step (``*.pb``) or a TensorFlow 2 profile (``*.xplane.pb``,
+            ``*.trace.json.gz``, or the log folder).
+        machine: a `Machine` or its text; None for a machine with the devices of the run.
         config: the ``ConfigProto`` of the session.
-        release: which TensorFlow ran; None: the one that wrote the graph.
-        soft_placement: if soft placement was on; None: what `config` says, and without one as TensorFlow 2 does.
-        batch: examples in the measured step, as for `gpuplace.estimate`.
+        release: the TensorFlow release that ran; None for the release that wrote the graph.
+        soft_placement: whether soft placement was on; None to use `config`, or TensorFlow 2's default without one.
+        batch: number of examples in the measured step, as for `gpuplace.estimate`.
+
+    Returns:
+        A `RunComparison`: ``.differences``, ``.unexplained``, ``.step`` (predicted beside measured, for
+        ``RunMetadata``) and ``.frame()``; ``print`` shows all.
 
     Raises:
         InvalidArgumentError: `ran` names no device, or the graph cannot be placed.
-        OpError, TypeError: as `gpuplace.place` and `gpuplace.parse_log`.
+        OpError, TypeError: as for `gpuplace.place` and `gpuplace.parse_log`.
     """
     if isinstance(ran, str | os.PathLike) and _names_step(ran):
         ran = load_run_metadata(ran)
     log = _log_of(ran)
     if not log.device_names:
         raise InvalidArgumentError.of(
-            "What ran names no device, so there is nothing to compare", hint=NO_PLACEMENT
+            "The run names no device, so there is nothing to compare", hint=NO_PLACEMENT
         )
     body = _body(graph)
     source = graph_or_model(body)
@@ -164,7 +166,7 @@ def compare(
 
     placed = partial(place, source, devices, config, soft_placement=soft)
     placement = placed(name)
-    # A variable that a function has captured stays where it was made; its device is no request in the graph.
+    # A captured variable stays where it was created; the graph contains no request for its device.
     captured = {node: device for node, device in _captured(body).items() if node in placement}
     if captured and set(captured.values()) <= set(placement.device_set.names):
         placed = partial(placed, assigned=captured)
@@ -175,9 +177,9 @@ def compare(
         if version != releases.rules(name)
     }
     stats = getattr(ran, "step_stats", None)
-    step, no_step = None, "The log measures no step."
+    step, no_step = None, "The log contains no measured step."
     if stats is not None and (times := _most_times(ran)) > 1 and not ran.partition_graphs:
-        no_step = f"What was measured ran {times} times: a step is compared if it is measured alone."
+        no_step = f"The measurement covers {times} steps; measure a single step to compare it."
     elif stats is not None and stats.dev_stats:
         try:
             step, no_step = estimate(placement, batch=batch).compare(_renamed(ran, _own_names(placement))), ""
@@ -187,17 +189,17 @@ def compare(
 
 
 def _names_step(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of a measured step, and not of a log."""
+    """Return whether a path is that of a measured step, not of a log."""
     return os.path.isdir(path) or os.fspath(path).lower().removesuffix(".gz").endswith(_STEP_FILES)
 
 
 def _most_times(metadata: Any) -> int:
-    """How often the node ran that ran most often."""
+    """Return how often the most frequent node ran."""
     return max(Counter((row.name, row.device) for row in _rows(metadata)).values(), default=0)
 
 
 def _body(graph: Any) -> Any:
-    """The graph whose names TensorFlow logs: of a function with a trace, the trace's."""
+    """Return the graph whose names TensorFlow logs: for a traced function, the graph of its trace."""
     if hasattr(graph, "get_concrete_function") and hasattr(graph, "_list_all_concrete_functions"):
         traces = graph._list_all_concrete_functions()
         graph = traces[0] if len(traces) == 1 else graph
@@ -206,7 +208,7 @@ def _body(graph: Any) -> Any:
 
 
 def _captured(body: Any) -> dict[str, str]:
-    """Devices of what a function of TensorFlow's has captured, by the nodes that stand for it."""
+    """Return the devices of the tensors that a TensorFlow function captures, by the nodes that represent them."""
     return {
         inside.op.name: full_name(outside.device)
         for outside, inside in getattr(body, "captures", ())
@@ -224,7 +226,7 @@ def _log_of(ran: Any) -> LoggedPlacement:
 
 
 def _rows(metadata: Any) -> Iterable[LoggedNode]:
-    """The nodes of run metadata, with the devices on which they ran."""
+    """Yield the nodes of run metadata, with the devices on which they ran."""
     types = {node.name: node.op for graph in metadata.partition_graphs for node in graph.node}
     for device in metadata.step_stats.dev_stats:
         if not _TRACED.search(device.device):
@@ -241,23 +243,23 @@ def _compared(
     step: Comparison | None,
     no_step: str,
 ) -> RunComparison:
-    """Match the nodes, and look for the reason of each difference."""
+    """Match the nodes, and find the reason for each difference."""
     by_name = _own_names(placement)
     types = {name: placement.graph.op_type(number) for name, number in placement.graph.index.items()}
     ran: dict[str, dict[str, str]] = {}
     only_ran: Counter[str] = Counter()
     for row in log.rows:
-        node = _found(row.name, by_name)
+        node = _matching_name(row.name, by_name)
         if node is None:
             only_ran[_why_only_ran(row)] += 1
         else:
             ran.setdefault(node, {})[full_name(row.device)] = row.type
     differences = []
-    made: dict[str, Placement] = {}
+    alternatives: dict[str, Placement] = {}
     for node, devices in ran.items():
         if placement[node] not in devices:
             device, op_type = next(iter(devices.items()))
-            reason = _reason(node, device, op_type, types[node], others, made, placement)
+            reason = _reason(node, device, op_type, types[node], others, alternatives, placement)
             differences.append(RunDifference(node, types[node], placement[node], device, reason))
     same = len(ran) - len(differences)
     return RunComparison(
@@ -266,22 +268,22 @@ def _compared(
 
 
 def _own_names(placement: Placement) -> dict[str, str]:
-    """Names of a placement's nodes, and these without the functions they were inlined from, to the former."""
+    """Return names with and without the prefixes of inlined functions -> names in the placement."""
     return {_INLINED.sub("", name): name for name in placement} | {name: name for name in placement}
 
 
-def _found(name: str, by_name: Mapping[str, str]) -> str | None:
+def _matching_name(name: str, by_name: Mapping[str, str]) -> str | None:
     return by_name.get(name) or by_name.get(_INLINED.sub("", name))
 
 
 def _renamed(metadata: Any, by_name: Mapping[str, str]) -> Any:
-    """The measured step under the names of the prediction."""
+    """Return the measured step with the names of the prediction."""
     step = type(metadata)()
     step.CopyFrom(metadata)
     for device in step.step_stats.dev_stats:
         for node in device.node_stats:
             old = node.node_name
-            name = _found(old, by_name)
+            name = _matching_name(old, by_name)
             if name is not None and name != old:
                 node.node_name = name
                 if node.timeline_label.startswith(f"{old} = "):
@@ -290,14 +292,14 @@ def _renamed(metadata: Any, by_name: Mapping[str, str]) -> Any:
 
 
 def _why_only_ran(row: LoggedNode) -> str:
-    """Why a node that ran is not in the graph."""
+    """Return why a node that ran is not in the graph."""
     if row.type.replace("_Device", "_") in ENDS_OF_FUNCTIONS or row.name.startswith(("_arg_", "_retval_")):
         return "arguments and results of functions"
     if re.match(r"_(?:Host)?(?:Send|Recv)", row.type) or row.name in ("_SOURCE", "_SINK", "RecvTensor"):
-        return "copies, and marks of the runtime"
+        return "copies, and markers of the runtime"
     if _REWRITTEN.search(row.name) or row.type.startswith("_"):
-        return "Grappler made them"
-    return "of other functions of the program, or ops that ran eagerly"
+        return "created by Grappler"
+    return "in other functions of the program, or run eagerly"
 
 
 def _reason(
@@ -306,17 +308,17 @@ def _reason(
     op_type: str,
     own_type: str,
     others: Mapping[str, Callable[[], Placement]],
-    made: dict[str, Placement],
+    alternatives: dict[str, Placement],
     placement: Placement,
 ) -> str:
-    """The likely reason for a device; "" if none is known."""
+    """Return the likely reason for a device; "" if none is known."""
     if device not in placement.device_set.names:
         return "the machine of the prediction has no such device"
     if op_type and op_type != own_type:
-        return f"Grappler made it a {op_type}"
+        return f"Grappler replaced it by a {op_type}"
     for reason, place_otherwise in others.items():
-        if reason not in made:
-            made[reason] = place_otherwise()
-        if made[reason].get(node) == device:
+        if reason not in alternatives:
+            alternatives[reason] = place_otherwise()
+        if alternatives[reason].get(node) == device:
             return reason
     return ""

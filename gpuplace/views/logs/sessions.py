@@ -1,9 +1,9 @@
-"""The sessions of a log: which statement belongs to which, and which are the two copies of one.
+"""The sessions of a log: group statements by session, and merge the two copies of each.
 
-A session begins where "Device mapping:" is printed again. TensorFlow prints mapping and nodes on stdout and on stderr;
-either may lack the mapping (stdout has none since 2.0), come late or be missing. So sessions are found for each of the
-two alone, and then paired: by number where both have as many mappings, otherwise by what they say, the first mention of
-a node on one with its first mention on the other.
+A session begins where "Device mapping:" is printed again. TensorFlow prints mapping and nodes on stdout and on stderr.
+Either copy may lack the mapping (stdout has none since 2.0), be late or be missing. Sessions are therefore found for
+each stream separately and then paired: by number if both have the same number of mappings, otherwise by content, the
+first mention of a node on one stream with its first mention on the other.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _ABOUT_DEVICES = (Kind.CREATED, Kind.FOUND, Kind.PROPERTY, Kind.IGNORED)
 
 @dataclass
 class SessionStatements:
-    """What one session printed, each statement once."""
+    """The statements of one session, without duplicates."""
 
     has_mapping: bool = False
     rows: list[Statement] = field(default_factory=list)
-    """Devices and what they are."""
+    """Devices and their descriptions."""
     nodes: list[Statement] = field(default_factory=list)
-    """In the order printed; a node that is printed again with the same type and device is not repeated."""
+    """Nodes in printed order; repetitions with the same op type and device are left out."""
     events: list[Statement] = field(default_factory=list)
     """Ops that ran eagerly, with repetitions."""
 
@@ -34,7 +34,7 @@ class SessionStatements:
 
 
 def sessions_of(statements: Iterable[Statement]) -> tuple[list[SessionStatements], list[Statement]]:
-    """The sessions, and the statements about hardware, which are the process's."""
+    """Return the sessions, and the statements about hardware, which belong to the whole process."""
     streams: tuple[list[SessionStatements], list[SessionStatements]] = ([], [])
     hardware: list[Statement] = []
     for statement in sorted(statements, key=lambda statement: statement.line):
@@ -44,15 +44,15 @@ def sessions_of(statements: Iterable[Statement]) -> tuple[list[SessionStatements
             continue
         if not sessions or statement.kind is Kind.MAPPING:
             sessions.append(SessionStatements())
-        now = sessions[-1]
+        session = sessions[-1]
         if statement.kind is Kind.MAPPING:
-            now.has_mapping = True
+            session.has_mapping = True
         elif statement.kind is Kind.ROW:
-            now.rows.append(statement)
+            session.rows.append(statement)
         elif statement.kind is Kind.NODE:
-            now.nodes.append(statement)
+            session.nodes.append(statement)
         else:
-            now.events.append(statement)
+            session.events.append(statement)
     return _paired(*streams), hardware
 
 
@@ -61,11 +61,11 @@ def _paired(stdout: list[SessionStatements], stderr: list[SessionStatements]) ->
         return [_once(session) for session in stdout or stderr]
     out_mappings = sum(session.has_mapping for session in stdout)
     err_mappings = sum(session.has_mapping for session in stderr)
-    if out_mappings != err_mappings:  # stdout may lack those that know no devices
+    if out_mappings != err_mappings:  # stdout may lack mappings without known devices
         return _aligned(stderr, stdout) if err_mappings > out_mappings else _aligned(stdout, stderr)
     if (
         stdout[0].has_mapping != stderr[0].has_mapping
-    ):  # one began before its first mapping, the other did not
+    ):  # one stream begins before its first mapping, the other does not
         (stderr if stdout[0].has_mapping is False else stdout).insert(0, SessionStatements())
     paired = []
     for number in range(max(len(stdout), len(stderr))):
@@ -75,7 +75,7 @@ def _paired(stdout: list[SessionStatements], stderr: list[SessionStatements]) ->
 
 
 def _aligned(leading: list[SessionStatements], other: list[SessionStatements]) -> list[SessionStatements]:
-    """The sessions of the stream with more mappings, with what the other one says besides."""
+    """Return the sessions of the stream with more mappings, with the additional statements of the other one."""
     known_rows = {(row.device, row.detail) for session in leading for row in session.rows}
     places: dict[Hashable, list[int]] = defaultdict(list)
     for number, session in enumerate(leading):
@@ -87,14 +87,14 @@ def _aligned(leading: list[SessionStatements], other: list[SessionStatements]) -
     for session in other:
         for statement in sorted((*session.nodes, *session.events), key=lambda statement: statement.line):
             key = _key(statement)
-            known = places.get(key, [])
-            if used[key] < len(known):
-                number = known[used[key]]
+            sessions_with = places.get(key, [])
+            if used[key] < len(sessions_with):
+                number = sessions_with[used[key]]
                 used[key] += 1
             part = parts[number]
             (part.nodes if statement.kind is Kind.NODE else part.events).append(statement)
         parts[number].rows += [row for row in session.rows if (row.device, row.detail) not in known_rows]
-    return [_merged([own, said]) for own, said in zip(leading, parts, strict=True)]
+    return [_merged([own, additional]) for own, additional in zip(leading, parts, strict=True)]
 
 
 def _key(statement: Statement) -> Hashable:
@@ -106,7 +106,7 @@ def _once(session: SessionStatements) -> SessionStatements:
 
 
 def _merged(copies: list[SessionStatements]) -> SessionStatements:
-    """One session of its copies: rows and nodes once, events as often as the copy with most has them."""
+    """Merge copies of one session: rows and nodes once, events as often as in the copy with most repetitions."""
     rows: dict[Hashable, Statement] = {}
     nodes: dict[Hashable, Statement] = {}
     leading = max(copies, key=lambda copy: len(copy.nodes))

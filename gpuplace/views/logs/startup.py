@@ -1,11 +1,11 @@
-"""What TensorFlow prints when it starts and that says nothing of placement: libraries, CPU instructions, plugins.
+"""TensorFlow's startup messages, which are not about placement: libraries, CPU instructions, plugins.
 
 >>> is_startup("2024-05-01 10:11:12.1: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on. You")
 True
 >>> is_startup("E0000 00:00:1714558272.1    1234 cuda_dnn.cc:8310] Unable to register cuDNN factory: Attempting")
 True
 >>> is_startup("loss: 0.3"), why_no_gpu("W gpu_device.cc:2344] Cannot dlopen some GPU libraries. Please make sure")
-(False, 'libraries of CUDA are missing')
+(False, 'CUDA libraries are missing')
 
 Source: the start of TensorFlow 2.4 to 2.21, with and without GPUs.
 """
@@ -23,8 +23,8 @@ _FILES = (
     "device_compiler.h|numa_node.cc|gpu_utils.cc|cuda_solvers.cc|process_util.cc|subprocess.cc|service.cc|"
     "platform_util.cc|device_context.cc|xla_cpu_device.cc|xla_gpu_device.cc"
 )
-_LONGEST = 600
-"""Characters of a line that are looked at: in a longer one the patterns would take time by the square of its length."""
+_MAX_LENGTH = 600
+"""Number of characters of a line that are matched; the patterns take quadratic time on longer lines."""
 _STARTUP = re.compile(
     rf"\s*(?:\d{{4}}-\d\d-\d\d [\d:.]+: )?[IWEF](?:\d{{4}} [\d:.]+\s+\d+)? \S*(?:{_FILES}):\d+\]"
     r"|\s*WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR"
@@ -37,31 +37,31 @@ _STARTUP = re.compile(
 _NO_GPU = (
     (
         re.compile(r"Cannot dlopen some GPU libraries|Skipping registering GPU devices"),
-        "libraries of CUDA are missing",
+        "CUDA libraries are missing",
     ),
     (re.compile(r"failed call to cuInit.*NO_DEVICE|no NVIDIA GPU device is present"), "CUDA finds no GPU"),
     (
         re.compile(r"failed call to cuInit|kernel driver does not appear to be running"),
-        "the GPU's driver does not work",
+        "the GPU driver does not work",
     ),
-    (re.compile(r"Could not find cuda drivers on your machine"), "CUDA's driver is not installed"),
+    (re.compile(r"Could not find cuda drivers on your machine"), "the CUDA driver is not installed"),
 )
 
 
 def is_startup(text: str) -> bool:
-    """Return whether a line is of TensorFlow's start.
+    """Return whether a line is one of TensorFlow's startup messages.
 
     Args:
         text: the line.
     """
-    return _STARTUP.match(text[:_LONGEST]) is not None
+    return _STARTUP.match(text[:_MAX_LENGTH]) is not None
 
 
 def why_no_gpu(text: str) -> str:
-    """Return why TensorFlow uses no GPU, as far as a line of its start says; ``""`` if it does not.
+    """Return why TensorFlow uses no GPU, if a startup message states it, otherwise ``""``.
 
     Args:
         text: the line.
     """
-    head = text[:_LONGEST]
+    head = text[:_MAX_LENGTH]
     return next((reason for pattern, reason in _NO_GPU if pattern.search(head)), "")

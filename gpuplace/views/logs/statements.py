@@ -1,4 +1,4 @@
-r"""What a log is cut into: statements, pieces of text with their places, and lines put together from several.
+r"""The parts of a log: statements, pieces of text with their positions, and lines joined from several lines.
 
 >>> both = line_of("a: (Neg): /job:j/replica", 1)[0] + line_of(":0/task:0/cpu:0", 2)[0]
 >>> both.text, both.line_at(30), [(piece.line, piece.text) for piece in both.pieces(3, 30, None, False)]
@@ -18,93 +18,95 @@ from gpuplace.views.logs.decorations import MARKUP, Decorations, replacement
 _ANSI = re.compile(r"\A\x00+|\x00+\Z|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
 _ANSI_OR_MARKUP = re.compile(f"{_ANSI.pattern}|{MARKUP.pattern}")
 _MARKS_OF_MARKUP = frozenset("<&[\\")
-"""One of these is in all markup."""
+"""Every markup contains one of these characters."""
 
 
 class Kind(Enum):
-    """What a sentence tells."""
+    """Kinds of sentences."""
 
     NODE = "node"
     """A node and its device."""
     EVENT = "event"
-    """An op that ran eagerly, and where."""
+    """An op that ran eagerly, and its device."""
     MAPPING = "mapping"
-    """`Device mapping:`, with which a session begins."""
+    """`Device mapping:`, the beginning of a session."""
     ROW = "row"
-    """A device and what it is."""
+    """A device and its description."""
     CREATED = "created"
-    """A device that was made, of which GPU, with how much memory."""
+    """A created device: which GPU, with how much memory."""
     FOUND = "found"
     """`Found device 0 with properties:`"""
     PROPERTY = "property"
-    """A line below that."""
+    """A line below `FOUND`."""
     IGNORED = "ignored"
     """A GPU that TensorFlow does not use."""
     OVERRIDDEN = "overridden"
-    """A device that was asked for, and gives way to that of a variable."""
+    """A requested device that is overridden by the device of a variable."""
     COLOCATION = "colocation"
-    """Nodes that cannot be where, or with whom, they were asked to be."""
+    """Nodes whose requests or colocations cannot be satisfied."""
     MEMBER = "member"
-    """A node of a colocation group below that, with the device that it asks for."""
+    """A node of a colocation group below `COLOCATION`, with its requested device."""
     GROUP = "group"
-    """Another line below that."""
+    """Another line below `COLOCATION`."""
 
 
 class Statement(NamedTuple):
-    """A sentence that was understood."""
+    """A recognized sentence."""
 
     kind: Kind
     is_stderr: bool
     line: int
-    """Line of the text on which it begins, counted from 1."""
+    """Line of the text on which it begins, from 1."""
     name: str = ""
-    """Node's name."""
+    """Name of the node."""
     type: str = ""
     """Op type."""
     device: str = ""
-    """As printed."""
+    """Device name as printed."""
     detail: str = ""
-    """Description of a device, reason, or properties."""
+    """Description of a device, a reason, or properties."""
     memory_mb: int | None = None
 
 
 class LogNote(NamedTuple):
-    """What was done with a place of a log that is not plainly a sentence."""
+    """A note about a part of a log that is not simply a sentence."""
 
     line: int
-    """Counted from 1."""
+    """Line number, from 1."""
     kind: str
-    """`"undone"`: taken off before reading; `"cut"`: a sentence that breaks off; `"ambiguous"`: readable in two ways;
-    `"overridden"`: a requested device that gave way to that of a variable; `"colocation"`: nodes that could not be
-    where, or with whom, they were asked to be; `"start-up"`: TensorFlow's start; `"no GPU"`: why it
-    uses none; `"ignored"`: text that says nothing of placement."""
+    """`"undone"`: removed before reading; `"cut"`: a truncated sentence; `"ambiguous"`: two possible readings;
+    `"overridden"`:
+    a requested device overridden by that of a variable; `"colocation"`: requests or colocations that cannot be
+    satisfied; `"start-up"`: TensorFlow's startup messages; `"no GPU"`: why it uses none; `"ignored"`: text that is not
+    about placement.
+    """
     text: str
-    """What it is about; of text its beginning."""
+    """The subject of the note; the beginning of a longer text."""
 
 
 class Piece(NamedTuple):
     """Characters of the text that belong together."""
 
     line: int
-    """Counted from 1."""
+    """Line number, from 1."""
     column: int
-    """Counted from 0."""
+    """Column, from 0."""
     text: str
     statement: Statement | None
-    """None if the characters were not understood, or are a further piece of a statement."""
+    """None if the characters were not recognized, or continue a statement."""
     is_understood: bool
-    """Part of a statement, or blank."""
+    """Whether the piece is part of a statement, or blank."""
 
 
 class LogText:
-    """Characters, each with its place in the log."""
+    """Characters, each with its position in the log."""
 
     __slots__ = ("joins", "parts", "text")
 
     def __init__(self, text: str, parts: list[tuple[int, int, int]]) -> None:
         self.text = text
         self.parts = parts
-        """``(position here, line, column)`` where a run of neighbouring characters begins."""
+        """``(position here, line, column)`` where each run of adjacent characters begins."""
 
     def __add__(self, other: LogText) -> LogText:
         shift = len(self.text)
@@ -114,7 +116,7 @@ class LogText:
         )
 
     def spaced(self, other: LogText) -> LogText:
-        """Both with a blank between them that stands for the line break."""
+        """Join two texts with a blank in place of the line break."""
         shift = len(self.text) + 1
         return LogText(
             f"{self.text} {other.text}",
@@ -126,7 +128,7 @@ class LogText:
         )
 
     def cut(self, start: int, end: int) -> LogText:
-        """Characters from one position to another."""
+        """Return the characters between two positions."""
         first = bisect_right(self.parts, (start, 1 << 62, 0)) - 1
         at, line, column = self.parts[first]
         parts = [(0, line, column + start - at)]
@@ -137,15 +139,15 @@ class LogText:
         return LogText(self.text[start:end], parts)
 
     def line_at(self, position: int) -> int:
-        """Line of a character."""
+        """Return the line number of a character."""
         return self.parts[bisect_right(self.parts, (position, 1 << 62, 0)) - 1][1]
 
     def breaks(self) -> set[int]:
-        """Positions at which lines were put together."""
+        """Return the positions at which lines were joined."""
         return {at for at, _, _ in self.parts[1:]}
 
     def pieces(self, start: int, end: int, statement: Statement | None, understood: bool) -> Iterator[Piece]:
-        """The characters from one position to another, a piece a line."""
+        """Yield the characters between two positions, one piece per line."""
         if start >= end:
             return
         if len(self.parts) == 1:
@@ -156,69 +158,69 @@ class LogText:
         part = self.cut(start, end)
         limits = [at for at, _, _ in part.parts[1:]] + [len(part.text)]
         for (at, line, column), limit in zip(part.parts, limits, strict=True):
-            if line and limit > at:  # line 0 is a blank that stands for a line break
+            if line and limit > at:  # line 0 marks a blank that replaces a line break
                 text = part.text[at:limit]
                 yield Piece(line, column, text, statement, understood or text.isspace())
                 statement = None
 
 
 class Doubt(NamedTuple):
-    """Text with two readings."""
+    """A text with two possible readings."""
 
     text: LogText
     readings: tuple[tuple[int, int, Statement], ...]
-    """``(start, end, statement)`` each."""
+    """``(start, end, statement)`` of each reading."""
 
 
 def line_of(
     text: str, line: int, decorations: Decorations | None = None, *, has_markup: bool = False
 ) -> tuple[LogText, list[Piece]]:
-    """A line without what only a terminal or a page sees and without its decorations, and these.
+    """Return a line without control sequences, markup and decorations, and the removed pieces.
 
     Args:
         text: the line.
-        line: its number, counted from 1.
-        decorations: what stands before and after the lines of the log.
-        has_markup: whether HTML, and colours that lost their first character, are undone.
+        line: its number, from 1.
+        decorations: the decorations of the log's lines.
+        has_markup: whether to undo HTML, and colours that lost their escape character.
     """
-    blanks = []
+    removed = []
     if text.endswith("\r"):
-        blanks.append(Piece(line, len(text) - 1, "\r", None, True))
+        removed.append(Piece(line, len(text) - 1, "\r", None, True))
         text = text[:-1]
-    made = LogText(text, [(0, line, 0)])
+    clean = LogText(text, [(0, line, 0)])
     if has_markup and not _MARKS_OF_MARKUP.isdisjoint(text):
-        made = _without(_ANSI_OR_MARKUP, text, line, blanks)
+        clean = _without(_ANSI_OR_MARKUP, text, line, removed)
     elif "\x1b" in text or "\0" in text:
-        made = _without(_ANSI, text, line, blanks)
+        clean = _without(_ANSI, text, line, removed)
     if decorations:
-        start, end = decorations.inner(made.text)
+        start, end = decorations.inner(clean.text)
         if start:
-            blanks += made.pieces(0, start, None, True)
-            blanks += made.pieces(end, len(made.text), None, True)
-            made = made.cut(start, end)
-    return made, blanks
+            removed += clean.pieces(0, start, None, True)
+            removed += clean.pieces(end, len(clean.text), None, True)
+            clean = clean.cut(start, end)
+    return clean, removed
 
 
 def _without(pattern: re.Pattern[str], text: str, line: int, blanks: list[Piece]) -> LogText:
-    """The text with what a pattern finds replaced by what it stands for; what stands for nothing goes to ``blanks``."""
-    kept: list[str] = []
+    """Return the text with matches of a pattern replaced by the text they represent; empty ones go to ``blanks``."""
+    parts_of_text: list[str] = []
     parts = {0: (0, line, 0)}
-    at = length = 0
+    position = length = 0
 
-    def keep(said: str, column: int) -> None:
+    def keep(text_part: str, column: int) -> None:
         nonlocal length
-        if said:
-            kept.append(said)
+        if text_part:
+            parts_of_text.append(text_part)
             parts[length] = (length, line, column)
-            length += len(said)
+            length += len(text_part)
 
-    for found in pattern.finditer(text):
-        keep(text[at : found.start()], at)
-        at = found.end()
-        stands_for = replacement(found.group())
-        keep(stands_for, found.start())
-        if not stands_for:
-            blanks.append(Piece(line, found.start(), found.group(), None, True))
-    keep(text[at:], at)
-    parts.setdefault(length, (length, line, at))
-    return LogText("".join(kept), list(parts.values()))
+    for match in pattern.finditer(text):
+        keep(text[position : match.start()], position)
+        position = match.end()
+        represented = replacement(match.group())
+        keep(represented, match.start())
+        if not represented:
+            blanks.append(Piece(line, match.start(), match.group(), None, True))
+    keep(text[position:], position)
+    parts.setdefault(length, (length, line, position))
+    return LogText("".join(parts_of_text), list(parts.values()))

@@ -1,12 +1,12 @@
-"""The switch with which a TensorFlow of this process logs placement; gpuplace itself imports none.
+"""Turn on placement logging of a TensorFlow in this process; gpuplace itself never imports TensorFlow.
 
-TensorFlow 2 has one for the process, `tf.debugging.set_log_device_placement`. Once an op has run, that function has a
-flaw up to 2.21: it does not reach the context of ops that run eagerly, and sets soft placement there instead. So soft
-placement is set again to what the program chose, and the context is told by TensorFlow's C function.
+TensorFlow 2 has one switch per process, `tf.debugging.set_log_device_placement`. Up to 2.21, that function has a bug
+once an op has run: it does not reach the context of eager ops, and changes soft placement instead. Therefore soft
+placement is set back to the program's choice, and the context is changed by TensorFlow's C function.
 
-In TensorFlow 1 a session's `ConfigProto` has the switch, which is the program's.
+In TensorFlow 1 the switch is in a session's `ConfigProto`, under the program's control.
 
-Source: tensorflow/python/tfe_wrapper.cc (the flaw) and tensorflow/c/eager/c_api_experimental.h, release 2.21.
+Source: tensorflow/python/tfe_wrapper.cc (the bug) and tensorflow/c/eager/c_api_experimental.h, release 2.21.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONTEXT, _LIBRARY = "tensorflow.python.eager.context", "tensorflow.python._pywr
 
 
 def imported_tensorflow() -> Any:
-    """The TensorFlow 2 that this process has imported; None without one."""
+    """Return the TensorFlow 2 that this process has imported; None without one."""
     module = sys.modules.get("tensorflow")
     debugging = getattr(module, "debugging", None)
     is_second = str(getattr(module, "__version__", "")).partition(".")[0] not in ("", "0", "1")
@@ -28,14 +28,14 @@ def imported_tensorflow() -> Any:
 
 
 class LogSwitch:
-    """Switches the log on for as long as captures run, and back afterwards."""
+    """Turns the log on while captures run, and restores it afterwards."""
 
     def __init__(self) -> None:
         self._before: bool | None = None
-        """How it was; None while nothing is switched."""
+        """The previous setting; None while nothing is changed."""
 
     def switch_on(self) -> None:
-        """Switch the log on, if a TensorFlow 2 is imported."""
+        """Turn the log on, if TensorFlow 2 is imported."""
         tensorflow = imported_tensorflow()
         if self._before is None and tensorflow is not None:
             before = bool(tensorflow.debugging.get_log_device_placement())
@@ -43,7 +43,7 @@ class LogSwitch:
             self._before = before
 
     def switch_back(self) -> None:
-        """Switch the log back to what it was before `switch_on`."""
+        """Restore the setting from before `switch_on`."""
         before, self._before = self._before, None
         if before is not None:
             _switch(imported_tensorflow(), is_on=before)
@@ -58,14 +58,14 @@ def _switch(tensorflow: Any, *, is_on: bool) -> None:
 
 
 def _context_handle() -> Any:
-    """The capsule of the eager context; None while no op has run, so that the context begins as it is told."""
+    """Return the capsule of the eager context; None before the first op, when the context still takes the setting."""
     if _CONTEXT not in sys.modules or _LIBRARY not in sys.modules:
         return None
     return getattr(sys.modules[_CONTEXT].context(), "_context_handle", None)
 
 
 def _switch_context(handle: Any, is_on: bool) -> None:
-    """Tell the context itself: ``TFE_ContextSetLogDevicePlacement(context, is_on, status)``."""
+    """Change the context itself: ``TFE_ContextSetLogDevicePlacement(context, is_on, status)``."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     library = ctypes.CDLL(sys.modules[_LIBRARY].__file__)

@@ -1,4 +1,4 @@
-r"""The text of a log, from wherever it is: bytes of any usual encoding, compressed or not, files, captured cells.
+r"""Read a log's text from bytes in any common encoding, compressed or not, files, or captured cells.
 
 >>> log_text("a: (Neg): /job:j/replica:0/task:0/cpu:0\n".encode("utf-16"))
 'a: (Neg): /job:j/replica:0/task:0/cpu:0\n'
@@ -22,27 +22,27 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-"""Mark at the beginning -> encoding; that of UTF-16 begins that of UTF-32, so the order matters."""
+"""Byte order mark -> encoding. The mark of UTF-16 is a prefix of that of UTF-32, so the order matters."""
 _SAMPLE = 4096
 _STRANGE = re.compile("[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
-"""Characters that no terminal prints; zeros are left by files that were cut while they were written."""
-_MOST_STRANGE = 0.02
+"""Characters that no terminal prints; files that are truncated while being written contain zeros."""
+_MAX_STRANGE = 0.02
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""What Python reads bytes that are not UTF-8 as (``surrogateescape``); no encoder and no table takes it back."""
+"""Python's representation of bytes that are not UTF-8 (``surrogateescape``), which no encoder or table accepts."""
 
 
 def log_text(log: Any) -> str:
-    """The text of a log, without lone surrogates.
+    """Return the text of a log, without lone surrogates.
 
     Args:
-        log: a text of more than one line or that is not a file's name, bytes, a path, an open file, or what IPython's
-            `%%capture` keeps (anything with `stdout` and `stderr`, which is read in this order).
+        log: a text of more than one line or that is not a file name, bytes, a path, an open file, or the result of
+            IPython's `%%capture` (any object with `stdout` and `stderr`, read in this order).
 
     Raises:
         FileNotFoundError: there is no such file.
-        TypeError: nothing of these.
-        DataLossError: a gzip file that is damaged.
-        ResourceExhaustedError: a gzip file of a thousand times its size.
+        TypeError: the argument has another type.
+        DataLossError: a gzip file is damaged.
+        ResourceExhaustedError: a gzip file decompresses to more than a thousand times its size.
     """
     return _SURROGATE.sub("\ufffd", _text(log))
 
@@ -69,15 +69,17 @@ def _text(log: Any) -> str:
             return decoded(stream.read(), os.fspath(log))
     if isinstance(log, Iterable) and not hasattr(log, "keys"):
         return "\n".join(str(line).removesuffix("\n") for line in log)
-    raise TypeError(f"a log is a text, a path, an open file or a captured cell, not {type(log).__name__}")
+    raise TypeError(
+        f"a log must be a text, a path, an open file or a captured cell, not {type(log).__name__}"
+    )
 
 
 def decoded(data: bytes, what: str = "the given bytes") -> str:
-    """Bytes as text: of a gzip file, in UTF-8, or in UTF-16 and UTF-32 as PowerShell and Windows write them.
+    """Decode bytes: a gzip file, UTF-8, or UTF-16 and UTF-32 as PowerShell and Windows write them.
 
     Raises:
-        DataLossError: a gzip file that is damaged.
-        ResourceExhaustedError: a gzip file of a thousand times its size.
+        DataLossError: a gzip file is damaged.
+        ResourceExhaustedError: a gzip file decompresses to more than a thousand times its size.
     """
     if data.startswith(GZIP):
         data = decompressed(data, what, "log")
@@ -88,7 +90,7 @@ def decoded(data: bytes, what: str = "the given bytes") -> str:
 
 
 def _without_mark(sample: bytes) -> str:
-    """The encoding of text that does not say it: every other byte is zero in UTF-16."""
+    """Return the encoding of a text without a byte order mark; in UTF-16 every other byte is zero."""
     half = len(sample) // 2
     zeros = sample[::2].count(0), sample[1::2].count(0)
     for mine, other, encoding in ((*zeros, "utf-16-be"), (*zeros[::-1], "utf-16-le")):
@@ -98,18 +100,22 @@ def _without_mark(sample: bytes) -> str:
 
 
 def strange_share(text: str) -> float:
-    """Share of characters, at the beginning of a text, that no text has."""
+    """Return the share of unprintable characters at the beginning of a text."""
     sample = text.lstrip("\0")[:_SAMPLE]
     return len(_STRANGE.findall(sample)) / max(1, len(sample))
 
 
 def check_is_text(text: str) -> None:
-    """Raises DataLossError for what is not text."""
+    """Check that a decoded file is text.
+
+    Raises:
+        DataLossError: it is not.
+    """
     share = strange_share(text)
-    if share > _MOST_STRANGE:
+    if share > _MAX_STRANGE:
         raise DataLossError.of(
-            "This is not a log: it is not text",
+            "This file is not a log, because it is not text",
             facts={"begins with": repr(text[:40]), "not printable": f"{share:.0%} of its first characters"},
-            hint="a log is what TensorFlow printed with log_device_placement=True; a graph's file is read by "
-            "gpuplace.place and gpuplace.explore",
+            hint="give the text that TensorFlow prints with log_device_placement=True; for a graph's file use "
+            "gpuplace.place or gpuplace.explore",
         )

@@ -1,8 +1,8 @@
-r"""Which lines of a log a terminal wrapped at its last column.
+r"""Find the lines of a log that a terminal wrapped at its last column.
 
-A line is *full* if it goes on in the next one. That takes two things: no line around it is longer, and somewhere a line
-just as long breaks off in the middle of something that only goes on in one way: a device's name, a prefix, a long
-name that is alone on its line.
+A line is *full* if it continues on the next line. Two conditions must hold: no neighbouring line is longer, and some
+line of the same length ends in the middle of a text with only one possible continuation: a device name, a prefix, or a
+long name alone on its line.
 
 >>> lines = ["abc: (Neg): /job:localhost/re", "plica:0/task:0/device:CPU:0", "done"]
 >>> wraps = WrappedLines(lines)
@@ -19,22 +19,22 @@ from gpuplace.progress import track
 from gpuplace.views.logs import grammar
 
 _NEAR = 20
-"""Number of lines before and after it that are compared."""
+"""Number of lines before and after a line that are compared."""
 _LONG = 40
-"""Characters of a name that stands alone on a line, from which on it counts."""
+"""Minimum length of a name alone on its line that counts, in characters."""
 _DIGITS = 4
-"""A device's number is no longer."""
+"""Maximum number of digits of a device index."""
 _TAIL = 400
-"""Characters of a line's end that are looked at."""
+"""Number of characters at a line's end that are examined."""
 _OPEN_PREFIX = re.compile(r"(?:(?:\A|: )[IWEF] [^\s\]]*|[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d* ?[^\s\]]*)\]?\Z")
 _OPEN_TIME = re.compile(r"\A\d{4}-\d\d-\d\d[ \d:.]*(?:: ?[IWEF]?)?\Z")
 
 
 class WrappedLines:
-    """What is known of the wrapped lines of a log.
+    """The wrapped lines of a log.
 
     Args:
-        lines: of the log.
+        lines: the lines of the log.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -47,7 +47,7 @@ class WrappedLines:
                 self._widths.add(length)
 
     def is_full(self, position: int) -> bool:
-        """Whether a line goes on in the next."""
+        """Return whether a line continues on the next one."""
         length = self._lengths[position]
         if length not in self._widths or position + 1 == len(self._lines):
             return False
@@ -58,13 +58,13 @@ class WrappedLines:
         if not following or following[0].isspace():
             return False
         if line.endswith(":0") and not line.endswith(("replica:0", "task:0")):
-            return False  # nothing that could go on
-        at = line.rfind("/job:", max(0, len(line) - _TAIL))
-        if at >= 0:
-            begun = line[at:]
-            known = grammar.DEVICE_NAME.match(begun)
-            if known is not None:
-                if known.end() < len(begun) or begun.endswith(":0"):
+            return False  # a device name that cannot continue
+        device_start = line.rfind("/job:", max(0, len(line) - _TAIL))
+        if device_start >= 0:
+            begun = line[device_start:]
+            device_match = grammar.DEVICE_NAME.match(begun)
+            if device_match is not None:
+                if device_match.end() < len(begun) or begun.endswith(":0"):
                     return False
                 if len(following) > _DIGITS or not following.isdigit() or not self._is_longest(position):
                     return False
@@ -79,8 +79,8 @@ class WrappedLines:
         tail = line[-_TAIL:]
         if (_OPEN_PREFIX.search(tail) or _OPEN_TIME.match(tail)) and not grammar.PREFIX.match(following):
             joined = tail + following[:_TAIL]
-            found = grammar.PREFIX.search(joined)
-            return found is not None and found.start() < len(tail) < found.end()
+            prefix_match = grammar.PREFIX.search(joined)
+            return prefix_match is not None and prefix_match.start() < len(tail) < prefix_match.end()
         if ": (" in tail[-80:] and grammar.PLACED.is_begun(tail):
             return grammar.PLACED.match(tail + following[:_TAIL]) is not None
         prefix = grammar.PREFIX.match(line)

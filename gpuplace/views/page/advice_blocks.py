@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from gpuplace.advisor.steps.advice import Advice
+from gpuplace.advisor.steps.choice_scores import OBJECTIVES
 from gpuplace.advisor.steps.moves import Move
-from gpuplace.advisor.steps.rehearsal import OBJECTIVES
 from gpuplace.advisor.steps.step_search import SearchProgress
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.views.tables.blocks import Block, button, buttons_block, heading_block, table_block, text_block
@@ -21,11 +21,11 @@ _WORDS = {
     "memory": ("the fullest device", "needs"),
 }
 WORDS = dict(zip(OBJECTIVES, ("time of a step", "steps in a pipeline", "memory"), strict=True))
-"""Objective -> how it is called where it is chosen."""
+"""Objective -> its label in the list of objectives."""
 
 
 def value_text(objective: str, value: float) -> str:
-    """A value of an objective in its unit.
+    """Return a value of an objective with its unit.
 
     >>> value_text("memory", 2048), value_text("step_time", 0.002)
     ('2 KiB', '2 ms')
@@ -34,7 +34,7 @@ def value_text(objective: str, value: float) -> str:
 
 
 def gap_text(advice: Advice) -> str:
-    """How far from the best possible the advice may be, in words.
+    """Return in words how far from the optimum the recommendation may be.
 
     Args:
         advice: the advice.
@@ -49,20 +49,20 @@ def gap_text(advice: Advice) -> str:
 
 
 def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
-    """How far a search is, and a button that stops it.
+    """Return the progress of a search, with a button that stops it.
 
     Args:
         objective: of the search.
         done: how far it is; None before the first answer.
     """
-    told, share = "The step is estimated as it is now", 0.0
+    text, share = "The step is estimated as it is now", 0.0
     if done is not None:
         share = done.fraction
-        told = f"The best so far: {value_text(objective, done.score.value)}"
+        text = f"The best so far: {value_text(objective, done.score.value)}"
         if done.score.missing:
-            told += f", but {size_text(done.score.missing)} of memory are missing"
+            text += f", but {size_text(done.score.missing)} of memory are missing"
     return [
-        {"kind": "progress", "share": share, "label": "Search for a better placement", "text": told},
+        {"kind": "progress", "share": share, "label": "Search for a better placement", "text": text},
         buttons_block("The search", [button("Stop", "advice:stop", "and keep the best so far")]),
     ]
 
@@ -70,7 +70,7 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
 def advice_blocks(
     advice: Advice, chosen: Collection[str], applied: str = "", why_not: str = ""
 ) -> list[Block]:
-    """What is advised: before and after side by side, the regions that move, the program text.
+    """Return a recommendation as blocks: the step before and after, the regions that move, and the program text.
 
     Args:
         advice: the advice.
@@ -81,9 +81,7 @@ def advice_blocks(
     blocks = [text_block(advice.text, "status")]
     blocks += [text_block(note) for note in advice.notes]
     if advice.was_stopped:
-        blocks.append(
-            text_block("The search was stopped early: this is the best that it had found.", "faint")
-        )
+        blocks.append(text_block("The search was stopped early. This is the best placement so far.", "faint"))
     if applied:
         blocks.append(text_block(applied, "part"))
     if why_not:
@@ -128,9 +126,9 @@ def _before_and_after(advice: Advice) -> Block:
 
 
 def _devices(advice: Advice) -> Block:
-    rows, found = [], advice.rows("devices")
-    longest = max([row.busy_after for row in found] + [_known(row.busy_before) for row in found]) or 1.0
-    fullest = max([row.peak_after for row in found] + [_known(row.peak_before) for row in found]) or 1.0
+    rows, devices = [], advice.rows("devices")
+    longest = max([row.busy_after for row in devices] + [_known(row.busy_before) for row in devices]) or 1.0
+    fullest = max([row.peak_after for row in devices] + [_known(row.peak_before) for row in devices]) or 1.0
 
     def busy(value: float) -> Any:
         if math.isnan(value):
@@ -144,7 +142,7 @@ def _devices(advice: Advice) -> Block:
         text = size_text(value) + (": does not fit" if 0 < limit < value else "")
         return {"bar": [[value / fullest, "variables", f"peak: {text}"]], "text": text}
 
-    for row in found:
+    for row in devices:
         rows.append(
             [
                 chip_look(row.device),
@@ -212,5 +210,5 @@ def _buttons(advice: Advice, chosen: Collection[str], is_applied: bool, is_off: 
         if 0 < some < len(advice.moves):
             buttons.append(button("Apply the ticked moves", "advice:some", f"{some} of {len(advice.moves)}"))
     if is_applied:
-        buttons.append(button("Take the advice back", "advice:back"))
+        buttons.append(button("Revert the recommendation", "advice:back"))
     return buttons_block("The advice", buttons)

@@ -9,20 +9,20 @@ from collections import deque
 from typing import Any
 
 from gpuplace.errors import OpError
-from gpuplace.runtime.session.called import place_function
+from gpuplace.runtime.session.function_placement import place_function
 from gpuplace.views.tables.calls import all_calls
 from gpuplace.why.placement import Placement
 
 MOST_BODIES = 64
-"""Functions that a page holds."""
+"""Most function bodies in a page."""
 MOST_NODES = 10_000
-"""Nodes of all of them."""
+"""Most nodes of all bodies together."""
 
 
 def bodies_of(
     placement: Any, *, most_bodies: int = MOST_BODIES, most_nodes: int = MOST_NODES
 ) -> dict[str, Placement]:
-    """Function -> its body, placed as the first node that calls it needs it; those that the graph calls come first.
+    """Return the placed body of each called function, those called by the graph itself first.
 
     One that cannot be placed alone, since only a call gives it its attributes, and one for which there is no room are
     left out.
@@ -32,12 +32,12 @@ def bodies_of(
         most_bodies: how many at most.
         most_nodes: how many nodes they may have together.
     """
-    found: dict[str, Placement] = {}
+    bodies: dict[str, Placement] = {}
     if not isinstance(placement, Placement):
-        return found
+        return bodies
     waiting = deque((placement, call, name) for name, call in _called(placement).items())
     seen = {name for _, _, name in waiting}
-    while waiting and len(found) < most_bodies:
+    while waiting and len(bodies) < most_bodies:
         outer, call, name = waiting.popleft()
         try:
             body = place_function(outer, name, call)
@@ -46,17 +46,17 @@ def bodies_of(
         if len(body) > most_nodes:
             continue
         most_nodes -= len(body)
-        found[name] = body
+        bodies[name] = body
         new = {other: by for other, by in _called(body).items() if other not in seen}
         seen.update(new)
         waiting.extend((body, by, other) for other, by in new.items())
-    return found
+    return bodies
 
 
 def _called(placement: Placement) -> dict[str, str]:
-    """Function -> the first node that calls it."""
-    found: dict[str, str] = {}
+    """Return the first calling node of each function."""
+    call_of: dict[str, str] = {}
     for node, calls in all_calls(placement).items():
         for call in calls:
-            found.setdefault(call.function, placement.graph.names[node])
-    return found
+            call_of.setdefault(call.function, placement.graph.names[node])
+    return call_of

@@ -20,16 +20,16 @@ from gpuplace.views.tables.placement_view import PlacementView
 from gpuplace.web.rules import RULES
 
 _LETTERS = string.ascii_letters + string.digits
-"""One for each category: a column of 100,000 is as many characters."""
+"""A character for each category, so that a column of 100,000 nodes takes 100,000 characters."""
 
 
 def colour_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[str, Any]]:
-    """The colourings there is something for, but that by assigned device, which the columns of nodes hold.
+    """Return the colourings that apply, except by assigned device, which the node columns contain.
 
     Raises:
         ValueError: the step holds none of the graph's nodes.
     """
-    found = []
+    columns = []
     for name in COLOURINGS:
         if name == "assigned" or (name == "time" and run_metadata is None):
             continue
@@ -37,8 +37,8 @@ def colour_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[s
             continue
         colours = colouring(view, name, run_metadata=run_metadata)
         if name != "memory" or (colours.values is not None and not np.isnan(colours.values).all()):
-            found.append(_column(colours, run_metadata is not None))
-    return found
+            columns.append(_column(colours, run_metadata is not None))
+    return columns
 
 
 def _column(colours: Colouring, is_measured: bool) -> dict[str, Any]:
@@ -56,16 +56,16 @@ def _column(colours: Colouring, is_measured: bool) -> dict[str, Any]:
 
 
 def path_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[str, Any]]:
-    """The critical paths by what there are data for: the nodes in order, and the length in words."""
-    found = []
+    """Return the critical paths that can be computed: the nodes in order, and the length in words."""
+    columns = []
     for what in lights_for(view, run_metadata):
         if what.startswith("path by "):
             path = critical_path(view, what.removeprefix("path by "), run_metadata)
-            found.append(
+            columns.append(
                 {
                     "what": what,
                     "text": RULES["lights"]["told"]["path"].format(path=path.text),
                     "nodes": list(path.nodes),
                 }
             )
-    return found
+    return columns

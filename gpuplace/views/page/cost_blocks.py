@@ -27,13 +27,13 @@ from gpuplace.views.timelines.plots import Axis, Line, plot_svg
 
 _MOST_ROWS = 12
 _MOST_LINES = 10
-"""Devices whose memory is drawn."""
+"""Most devices in the memory plot."""
 _SECONDS = 1e6
-"""Microseconds."""
+"""Microseconds in a second."""
 
 
 def seconds_text(seconds: float) -> str:
-    """A time in words.
+    """Return a time with its unit.
 
     >>> seconds_text(0.0123), seconds_text(0.0)
     ('12.3 ms', '0 µs')
@@ -42,7 +42,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def change_text(now: float, before: float) -> str:
-    """How a time changed.
+    """Return a change of time in words.
 
     >>> change_text(0.05, 0.1), change_text(0.1, 0.1)
     ('100 ms before the last change: 50.0% less', 'as before the last change')
@@ -54,7 +54,7 @@ def change_text(now: float, before: float) -> str:
 
 
 def cost_blocks(step: StepEstimate, before: float | None = None) -> list[Block]:
-    """What a step costs.
+    """Return the predicted cost of a step as blocks.
 
     Args:
         step: the estimate.
@@ -77,7 +77,7 @@ def _side_by_side(*parts: list[Block]) -> Block:
 
 
 def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
-    """The predicted step beside the measured one, op type by op type.
+    """Return the predicted and the measured step side by side, by op type.
 
     Args:
         compared: both.
@@ -113,7 +113,7 @@ def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
 
 
 def cost_error_blocks(error: BaseException) -> list[Block]:
-    """Why nothing can be predicted."""
+    """Return the reason why nothing can be predicted."""
     return [{"kind": "error", "quiet": True, **error_card(error)}]
 
 
@@ -233,7 +233,7 @@ def _copies(step: StepEstimate) -> list[Block]:
 
 
 def grid_blocks(rows: Sequence[GridRow]) -> list[Block]:
-    """Machines and batch sizes beside each other, as a table and a plot."""
+    """Return predictions for several machines and batch sizes as a table and a plot."""
     has_batch = any(row.batch is not None for row in rows)
     fastest = min((row.step_time for row in rows if row.step_time == row.step_time), default=0.0)
     table = []

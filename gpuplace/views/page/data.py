@@ -15,7 +15,7 @@ from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
 from gpuplace.progress import track
 from gpuplace.views.page.colours import colour_columns, path_columns
-from gpuplace.views.page.reasons import EXACT_NODES, reasons_of
+from gpuplace.views.page.reasons import NODE, SCOPE, reasons_of
 from gpuplace.views.picture.box_facts import node_costs
 from gpuplace.views.picture.differences import differences
 from gpuplace.views.picture.drawing import AUTO_CAP, LEAST_ALIKE
@@ -31,16 +31,17 @@ from gpuplace.views.tables.text import copies_text, printable, shortened, summar
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_name
 from gpuplace.why.rules import RULES
+from gpuplace.why.terms import TERMS
 
 LOG_LINES = 100_000
-"""Lines of the log that a page holds."""
+"""Most log lines in a page."""
 MOST_OPENED = AUTO_CAP
-"""Boxes that a first view has at most; fewer where the canvas has no room for so many."""
+"""Most boxes of a first view; a small canvas has fewer."""
 _MOVES = 20_000
 _GROUPS = 5_000
 _MEMBERS = 200
 _UNPARSED = 2_000
-"""Pieces of text that a log's page holds, the first ones; each at most `_WIDEST` characters."""
+"""Most pieces of unparsed text in a log's page, each at most `_WIDEST` characters."""
 _WIDEST = 500
 
 
@@ -51,11 +52,10 @@ def page_data(
     mapping: Iterable[Any] = (),
     against: Any = None,
     against_text: str = "the other placement",
-    exact_nodes: int = EXACT_NODES,
     run_metadata: Any = None,
     estimate: StepEstimate | None = None,
 ) -> dict[str, Any]:
-    """Everything that the page of a placement shows.
+    """Return the data of a placement's page.
 
     Args:
         placement: a `Placement`, a `LoggedPlacement` or a `PlacementView`.
@@ -63,7 +63,6 @@ def page_data(
         mapping: rows of ``Machine.mapping``.
         against: another `Placement` of the graph, to list what moves.
         against_text: what the other was made with.
-        exact_nodes: nodes up to which each is explained for itself.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step, for colours by time and memory.
         estimate: what a step costs, which folded boxes show.
 
@@ -73,7 +72,7 @@ def page_data(
     view = view_of(placement)
     if view.part:
         settings = [("graph", view.part), *settings]
-    reasons = reasons_of(placement, exact_nodes=exact_nodes)
+    reasons = reasons_of(placement)
     return {
         "summary": printable(summary_text(view)),
         "settings": [[label, printable(text)] for label, text in settings],
@@ -94,7 +93,9 @@ def page_data(
             [node, [list(map(printable, call)) for call in calls]]
             for node, calls in all_calls(placement).items()
         ],
-        "reasons": None if reasons is None else _safe(reasons.as_json()),
+        "reasons": None
+        if reasons is None
+        else {**reasons.as_json(), "strings": _safe(reasons.strings.values)},
         "groups": (groups := _groups(placement, view))[:_GROUPS],
         "groupCount": len(groups),
         "blame": _blame(placement),
@@ -118,11 +119,11 @@ def page_data(
 
 
 def _safe(value: Any) -> Any:
-    """The value with every text in it printable, but for the marks of `gpuplace.views.page.reasons`."""
+    """Return the value with printable texts; the marks of `gpuplace.views.page.reasons` stay."""
     if isinstance(value, str):
-        return (
-            value if value.isprintable() else "".join(c if c in "\x01\x02\n" else printable(c) for c in value)
-        )
+        if value.replace(SCOPE, "").replace(NODE, "").isprintable():
+            return value
+        return "".join(c if c in f"{SCOPE}{NODE}\n" else printable(c) for c in value)
     if isinstance(value, dict):
         return {key: _safe(item) for key, item in value.items()}
     return list(map(_safe, value)) if isinstance(value, (list, tuple)) else value
@@ -149,12 +150,17 @@ def _no_device(view: PlacementView) -> dict[str, Any]:
 
 
 def _verdicts(view: PlacementView) -> dict[str, Any] | None:
-    """For every node the rule that settled its device, and the culprit."""
+    """Return for every node the rule that determined its device and the culprit, with definitions of the terms."""
     if view.verdicts is None:
         return None
-    found = view.verdicts()
+    verdicts = view.verdicts()
     rules = [rule.value for rule in RULES]
-    return {"rules": rules, "rule": found.rule.tolist(), "culprit": found.culprit.tolist()}
+    return {
+        "rules": rules,
+        "rule": verdicts.rule.tolist(),
+        "culprit": verdicts.culprit.tolist(),
+        "terms": TERMS,
+    }
 
 
 def _nodes(view: PlacementView) -> dict[str, Any]:
@@ -184,7 +190,7 @@ def _nodes(view: PlacementView) -> dict[str, Any]:
 
 
 def _scopes(view: PlacementView) -> dict[str, Any]:
-    """Names, parents, and which scopes of one parent are copies of each other (-1: of none)."""
+    """Return the scopes as columns; `alike` has the first of a run of copies, -1 for a scope without copies."""
     tree = outline(view)
     alike = [-1] * len(tree)
     for scope in range(len(tree)):
@@ -210,16 +216,18 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
 
 
 def _below_parents(keys: list[str], parents: list[int]) -> list[str]:
-    """Keys without those of their parents, which come first; one that does not begin so, whole behind a slash."""
-    found = []
+    """Return each key without the prefix of its parent's key, or with a leading slash if it has no such prefix."""
+    relative_keys = []
     for key, parent in zip(keys, parents, strict=True):
         before = keys[parent] + "/" if keys[parent] else ""
-        found.append(key[len(before) :] if key.startswith(before) and key != keys[parent] else f"/{key}")
-    return found
+        relative_keys.append(
+            key[len(before) :] if key.startswith(before) and key != keys[parent] else f"/{key}"
+        )
+    return relative_keys
 
 
 def _edges(view: PlacementView) -> dict[str, Any]:
-    """Columns; ``fact`` says what is known of the tensor, as a number into ``facts``, -1 for a control edge."""
+    """Return the edges as columns; ``fact`` is the tensor's index into ``facts``, -1 for a control edge."""
     facts = Interner()
     fact = []
     tensors = list(zip(view.src.tolist(), view.src_output.tolist(), strict=True))
@@ -236,13 +244,13 @@ def _edges(view: PlacementView) -> dict[str, Any]:
 
 
 def _fact(view: PlacementView, node: int, output: int) -> tuple[str, int | None, int | None]:
-    """Type and shape of a tensor in words, its bytes, and its bytes per example."""
-    known = view.tensor_of(node, output)
-    return printable(str(known)), known.nbytes, known.example_bytes
+    """Return dtype and shape of a tensor in words, its bytes, and its bytes per example."""
+    tensor = view.tensor_of(node, output)
+    return printable(str(tensor)), tensor.nbytes, tensor.example_bytes
 
 
 def _copies(view: PlacementView) -> dict[str, list[Any]]:
-    """Edges whose tensor a step copies, the copy of each, and for each copy node, output, devices, runs and fact."""
+    """Return the edges along copies, the copy of each, and rows of node, output, devices, runs and fact."""
     edges = np.flatnonzero(view.is_copy)
     rows = [
         [copy.node, copy.output, copy.source, copy.target, copy.runs, *_fact(view, copy.node, copy.output)]
@@ -252,7 +260,7 @@ def _copies(view: PlacementView) -> dict[str, list[Any]]:
 
 
 def _costs(placement: Any, estimate: StepEstimate) -> dict[str, Any]:
-    """Predicted seconds of each node, and ``[node, bytes]`` of variables."""
+    """Return the predicted seconds of each node, and ``[node, bytes]`` of variables."""
     costs = node_costs(placement, estimate)
     held = np.flatnonzero(costs.variables)
     return {
@@ -269,10 +277,10 @@ def _sources(view: PlacementView) -> dict[str, Any]:
 
 
 def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
-    """``[members, how many, who decides, what they ask for]``, groups of many first."""
+    """Return the colocation groups, largest first: ``[members, count, deciding node, request]``."""
     if not isinstance(placement, Placement):
         return []
-    found = sorted(placement.groups(), key=lambda group: -len(group.nodes))
+    groups = sorted(placement.groups(), key=lambda group: -len(group.nodes))
     index = view.index
     return [
         [
@@ -281,12 +289,12 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
             index[group.decided_by],
             printable(group.requested),
         ]
-        for group in found
+        for group in groups
     ]
 
 
 def _blame(placement: Any) -> list[list[Any]]:
-    """``[nodes, bytes, rule, cause, ops, example, remedy]`` for what is not on a GPU."""
+    """Return ``[nodes, bytes, rule, cause, ops, example, remedy]`` for nodes that are not on a GPU."""
     if not isinstance(placement, Placement):
         return []
     return [
@@ -306,19 +314,19 @@ def _blame(placement: Any) -> list[list[Any]]:
 def _moves(placement: Any, against: Any) -> dict[str, Any] | None:
     if against is None:
         return None
-    found = placement.diff(against)
+    diff = placement.diff(against)
     index = view_of(placement).index
     devices = Interner()
     rows = [
         [index[m.node], devices(m.before), devices(m.after), m.cause.value, printable(m.note)]
-        for m in found.moves[:_MOVES]
+        for m in diff.moves[:_MOVES]
     ]
     looks = [_look(device) for device in devices.values]
-    return {"rows": rows, "devices": looks, "total": len(found)}
+    return {"rows": rows, "devices": looks, "total": len(diff)}
 
 
 def _log(placement: Any, view: PlacementView) -> dict[str, Any]:
-    """Lines of the log: the number of a node whose line says no more than its record, else the text."""
+    """Return the log lines: the index of a node whose line follows from its record, otherwise the text."""
     if not hasattr(placement, "log"):
         return {"lines": [], "devices": [], "typed": False, "more": 0}
     devices = [device_name(device, view.release) for device in view.devices]

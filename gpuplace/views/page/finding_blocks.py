@@ -13,16 +13,16 @@ HEADING = "What stands out"
 """Heading of the blocks."""
 
 
-def finding_blocks(found: Findings) -> list[Block]:
-    """The findings as a table, with what is harmless and what was assumed below it.
+def finding_blocks(findings: Findings) -> list[Block]:
+    """Return the findings as a table, followed by the harmless nodes and the assumptions.
 
     Args:
-        found: the findings.
+        findings: the findings.
     """
-    if found.skipped:
-        return [text_block(found.skipped, "faint")]
+    if findings.skipped:
+        return [text_block(findings.skipped, "faint")]
     blocks: list[Block] = []
-    if found.rows:
+    if findings.rows:
         blocks.append(
             {
                 "kind": "table",
@@ -30,28 +30,28 @@ def finding_blocks(found: Findings) -> list[Block]:
                 "columns": ["finding", "predicted", "cause", "what to change"],
                 "rows": [
                     [
-                        {"strong": printable(one.headline)},
-                        _saving(one, found.step_time),
-                        printable(one.cause),
-                        _fix(one),
+                        {"strong": printable(finding.headline)},
+                        _saving(finding, findings.step_time),
+                        printable(finding.cause),
+                        _fix(finding),
                     ]
-                    for one in found
+                    for finding in findings
                 ],
                 "look": "findings",
             }
         )
     else:
         blocks.append(text_block(NOTHING, "status"))
-    return [*blocks, *(text_block(text, "faint") for text in below(found))]
+    return [*blocks, *(text_block(text, "faint") for text in below(findings))]
 
 
-def _saving(one: Finding, step_time: float) -> Any:
-    text = saving_text(one, step_time)
-    if one.gain is None or not step_time:
+def _saving(finding: Finding, step_time: float) -> Any:
+    text = saving_text(finding, step_time)
+    if finding.gain is None or not step_time:
         return text
-    return {"bar": [[one.gain / step_time, "busy", text]], "text": text}
+    return {"bar": [[finding.gain / step_time, "busy", text]], "text": text}
 
 
-def _fix(one: Finding) -> Any:
-    fix = printable(one.fix)
-    return {"text": fix, "code": "\n".join(map(printable, one.code.split("\n")))} if one.code else fix
+def _fix(finding: Finding) -> Any:
+    fix = printable(finding.fix)
+    return {"text": fix, "code": "\n".join(map(printable, finding.code.split("\n")))} if finding.code else fix

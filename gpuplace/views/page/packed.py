@@ -82,8 +82,8 @@ def unpacked(html: str) -> str:
     Raises:
         ValueError: there is no page inside.
     """
-    found = _PACKED.search(unescape(html))
-    if found is None:
+    match = _PACKED.search(unescape(html))
+    if match is None:
         raise ValueError("There is no packed page in this HTML.")
-    parts = json.loads(gzip.decompress(b64decode(found[1])))
+    parts = json.loads(gzip.decompress(b64decode(match[1])))
     return parts["page"].replace(_MARK, import_map(_START))

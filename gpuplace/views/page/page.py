@@ -27,12 +27,14 @@ from typing import Any
 from gpuplace.cost.sentences import explanation
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.findings.finding import Findings
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.views.logs.logged_placement import LoggedPlacement
 from gpuplace.views.logs.op_rows import OP_COLUMNS, op_cells
 from gpuplace.views.page.bodies import bodies_of
 from gpuplace.views.page.cost_blocks import cost_blocks
 from gpuplace.views.page.data import page_data
 from gpuplace.views.page.finding_blocks import HEADING, finding_blocks
+from gpuplace.views.page.fixes import Fix, fixes_html
 from gpuplace.views.tables.html import error_html, escape, escape_lines, summary, table
 from gpuplace.views.tables.placement_view import view_of
 from gpuplace.views.tables.rows import node_rows
@@ -50,9 +52,10 @@ _POLICY = (
 )
 """The page may fetch nothing; its modules are ``data:`` URLs of its import map."""
 _PLAIN_ROWS = 200
-"""Rows that a browser without scripts shows."""
+"""Most table rows for browsers without scripts."""
 
 
+@without_garbage_collection()
 def page_html(
     placement: Any,
     *,
@@ -61,9 +64,10 @@ def page_html(
     estimate: StepEstimate | None = None,
     findings: Findings | None = None,
     has_bodies: bool = True,
+    fixes: Sequence[Fix] = (),
     **options: Any,
 ) -> str:
-    """The page as text.
+    """Return the page as HTML.
 
     Args:
         placement: a `Placement`, complete or partial, a `LoggedPlacement` or a `PlacementView`.
@@ -72,6 +76,7 @@ def page_html(
         estimate: what a step costs, below the picture; its timeline, beside that of ``run_metadata`` if given.
         findings: what stands out in the step, above the picture; None: those of ``estimate``, if given.
         has_bodies: whether functions that the graph calls can be opened.
+        fixes: what lets TensorFlow place a graph that it refuses.
         **options: for `gpuplace.views.page.data.page_data`.
     """
     stats = run_metadata
@@ -81,6 +86,10 @@ def page_html(
     shared = {name: options[name] for name in ("settings", "mapping") if name in options}
     called = bodies_of(placement) if has_bodies else {}
     bodies = {name: page_data(body, **shared) for name, body in called.items()}
+    for fix in fixes:
+        if fix.placement is not None:
+            settings = [*options.get("settings", ()), ("changed", fix.label)]
+            bodies[fix.label] = {**page_data(fix.placement, settings=settings), "isFix": True}
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
     heading = "Measured step"
     if estimate is not None:
@@ -96,23 +105,26 @@ def page_html(
         data["findings"] = finding_blocks(findings)
     sections = _ops_section(placement) + _cost_section(estimate) + _timeline_section(timeline, heading)
     errors = view_of(placement).errors
-    told = data["summary"]
+    summary_text = data["summary"]
     if errors:
-        told = f"TensorFlow refuses this graph. The picture shows the placement without that: {told}"
-    body = f"""{_refused_section(errors)}{_findings_section(findings)}<section id="graph" aria-labelledby="graph-title">
+        summary_text = (
+            f"TensorFlow refuses this graph. The picture shows the placement without that: {summary_text}"
+        )
+    above = _refused_section(errors, fixes) + _findings_section(findings)
+    body = f"""{above}<section id="graph" aria-labelledby="graph-title">
 <h2 class="gp-unseen" id="graph-title">Graph</h2>
 </section>
 {sections}<section id="tables" aria-labelledby="tables-title">
 <h2 class="gp-unseen" id="tables-title">Tables</h2>
 </section>
 <noscript>{_without_scripts(placement)}</noscript>"""
-    return _document(title, told, data["settings"], body, data, "gpuplace/page/placement.js", bodies)
+    return _document(title, summary_text, data["settings"], body, data, "gpuplace/page/placement.js", bodies)
 
 
 def timeline_page_html(
     timeline: StepTimeline, *, title: str = "Timeline", settings: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """A page of a measured step alone.
+    """Return the page of a measured step.
 
     Args:
         timeline: the step.
@@ -124,20 +136,21 @@ def timeline_page_html(
     return _document(title, "", settings, section, data, "gpuplace/page/timeline.js")
 
 
-def _refused_section(errors: Sequence[BaseException]) -> str:
-    """TensorFlow's error of a graph that it refuses, with its facts and what to try; the others are in the tables."""
+def _refused_section(errors: Sequence[BaseException], fixes: Sequence[Fix]) -> str:
+    """Return the first error of a refused graph with its facts and fixes; the other errors are in the tables."""
     if not errors:
         return ""
     more = f"<p>{counted(len(errors) - 1, 'more error')} in the tables below.</p>" if len(errors) > 1 else ""
     return f"""<section id="refused" aria-labelledby="refused-title">
 <h2 id="refused-title">This graph cannot be placed</h2>
 {error_html(errors[0])}{more}
+{fixes_html(fixes)}
 </section>
 """
 
 
 def _findings_section(findings: Findings | None) -> str:
-    """Where findings go; their text where there are no scripts."""
+    """Return the section for findings; without scripts it shows their text."""
     if findings is None:
         return ""
     return f"""<section id="findings" aria-labelledby="findings-title">
@@ -149,7 +162,7 @@ def _findings_section(findings: Findings | None) -> str:
 
 
 def _ops_section(placement: Any) -> str:
-    """The ops of a log by device."""
+    """Return the ops of a log by device."""
     if not isinstance(placement, LoggedPlacement):
         return ""
     return f"""<section id="ops" aria-labelledby="ops-title">
@@ -160,7 +173,7 @@ def _ops_section(placement: Any) -> str:
 
 
 def _cost_section(estimate: StepEstimate | None) -> str:
-    """Where the cost of a step goes; its sentences where there are no scripts."""
+    """Return the section for the cost of a step; without scripts it shows sentences."""
     if estimate is None:
         return ""
     return f"""<section id="cost" aria-labelledby="cost-title">
@@ -172,7 +185,7 @@ def _cost_section(estimate: StepEstimate | None) -> str:
 
 
 def _timeline_section(timeline: StepTimeline | None, heading: str = "Measured step") -> str:
-    """Where the timeline goes, and its tables."""
+    """Return the section for the timeline, with its tables."""
     if timeline is None:
         return ""
     return f"""<section id="step" aria-labelledby="step-title">
@@ -185,14 +198,14 @@ def _timeline_section(timeline: StepTimeline | None, heading: str = "Measured st
 
 def _document(
     title: str,
-    told: str,
+    subtitle: str,
     settings: Sequence[Sequence[str]],
     body: str,
     data: dict[str, Any],
     script: str,
     bodies: Mapping[str, dict[str, Any]] | None = None,
 ) -> str:
-    """What all pages have: the policy that forbids requests, sheets, a heading, data and their first module."""
+    """Return a whole page: the policy that forbids requests, style sheets, heading, data and first module."""
     more = "".join(
         f'\n<script type="application/json" class="body" data-function="{escape(name)}">{_json(body)}</script>'
         for name, body in (bodies or {}).items()
@@ -214,7 +227,7 @@ def _document(
 <body class="gp">
 <header>
 <h1>{escape(title)}</h1>
-{f"<p>{escape(told)}</p>" if told else ""}
+{f"<p>{escape(subtitle)}</p>" if subtitle else ""}
 <dl>{rows}</dl>
 </header>
 <main>
@@ -236,7 +249,7 @@ def _json(data: Any) -> str:
 
 
 def _without_scripts(placement: Any) -> str:
-    """What can be read where scripts are switched off."""
+    """Return the content for browsers without scripts."""
     view = view_of(placement)
     rows = (
         (row.node, row.type, ("≠ " if row.is_met is False else "") + row.requested, row.assigned)
@@ -244,10 +257,10 @@ def _without_scripts(placement: Any) -> str:
     )
     errors = "".join(error_html(error) for error in view.errors[1:])
     nodes = table(RULES["tables"]["nodes"], rows, limit=_PLAIN_ROWS)
-    told = f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"
+    html = f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"
     left = getattr(placement, "unparsed", ())
     if left:
         title = f"Not understood: {counted(len(left), 'piece')} of text"
         lines = ((row.line, row.text) for row in left[:_PLAIN_ROWS])
-        told += table(("line", "text"), lines, caption=title, more=max(0, len(left) - _PLAIN_ROWS))
-    return told
+        html += table(("line", "text"), lines, caption=title, more=max(0, len(left) - _PLAIN_ROWS))
+    return html

@@ -1,24 +1,22 @@
-"""Reasons of all nodes in little space: what many explanations share is kept once.
+"""Explanations of all nodes in little space: what many explanations share is kept once.
 
-In a training graph most nodes have a twin in another layer or tower, with the same explanation but for names. So a text
-is kept with a mark where the node's own name stands and another where its scope's does; then twins share one record:
+In a training graph most nodes have a twin in another layer or tower, whose explanation differs in names only
+(`gpuplace.views.page.twins`). One of the twins is explained. Texts have a mark in the place of the node's own name, and
+another for its scope's path, so that twins share most of them:
 
 >>> template("a/b/c follows a/b/d", "a/b/c") == "\\x02 follows \\x01d"
 True
-
-Up to `EXACT_NODES` nodes every node is explained. Above, nodes with the same signature, request, device, group
-constraints and way of being decided share the explanation of the first of them, which the record names.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from gpuplace.progress import track
+from gpuplace.views.page.twins import Text, Twins
 from gpuplace.views.tables.interner import Interner
 
-EXACT_NODES = 12_000
-"""Nodes up to which each is explained for itself; about a millisecond each."""
 SCOPE = "\x01"
 """Stands for the path of the node's scope and a slash."""
 NODE = "\x02"
@@ -26,10 +24,32 @@ NODE = "\x02"
 
 
 def template(text: str, name: str) -> str:
-    """The text with marks in the place of the node's name and of its scope's path."""
+    """Return the text with marks in the place of the node's name and of its scope's path.
+
+    Args:
+        text: a text about the node.
+        name: the node's name.
+    """
     scope = name.rpartition("/")[0]
     text = text.replace(name, NODE)
     return text.replace(f"{scope}/", SCOPE) if scope else text
+
+
+Piece = int | tuple[str | int, ...]
+"""A text by its number in `Reasons.strings`; or pieces of one with names, see `gpuplace.views.page.twins`."""
+
+
+class Outline(NamedTuple):
+    """The texts of an explanation, for its node and for its twins."""
+
+    steps: tuple[int | tuple[Piece, Piece, tuple[Piece, ...]], ...]
+    """Each step by its number in `Reasons.steps`; or rule, note and devices left."""
+    remedies: tuple[tuple[Piece, Piece], ...]
+    """Device type and text."""
+    ties: tuple[Piece, ...]
+    because: Piece
+    held_by: Piece
+    refused: Piece
 
 
 class Reasons:
@@ -40,72 +60,111 @@ class Reasons:
         self.steps = Interner()
         self.records = Interner()
         self.of_node: list[int] = []
-        self.exact = True
 
-    def add(self, explanation: Any, like: int = -1) -> int:
-        """The number of an explanation's record; ``like`` is the node that it is of, where others share it."""
-        name = explanation.node
+    def outline(self, explanation: Any, divide: Callable[[str], Text]) -> Outline:
+        """Return the texts of an explanation.
 
-        def text(value: str | None) -> int:
-            return self.strings(template(value or "", name))
+        Args:
+            explanation: an `Explanation`.
+            divide: gives the pieces of a text with names in it, and any other text as it is.
+        """
+
+        def read(text: str) -> Piece:
+            pieces = divide(text)
+            return self.strings(pieces) if isinstance(pieces, str) else pieces
+
+        steps: list[int | tuple[Piece, Piece, tuple[Piece, ...]]] = []
+        for step in explanation.steps:
+            rule, note, after = read(step.rule.value), read(step.note), tuple(map(read, step.after))
+            is_fixed = all(isinstance(piece, int) for piece in (rule, note, *after))
+            steps.append(self.steps((rule, note, after)) if is_fixed else (rule, note, after))
+        return Outline(
+            tuple(steps),
+            tuple((read(kind), read(text)) for kind, text in explanation.remedy),
+            tuple(map(read, explanation.ties)),
+            read(explanation.because),
+            read(explanation.held_by),
+            read(explanation.refused or ""),
+        )
+
+    def add(self, outline: Outline, name: str, names: Sequence[str], origin: str) -> None:
+        """Add the explanation of the next node.
+
+        Args:
+            outline: its texts.
+            name: the node's name.
+            names: names that pieces of texts stand for.
+            origin: what the node was made from; ``""`` if that is not known.
+        """
+
+        def text(value: Piece) -> int:
+            if isinstance(value, int):
+                return value
+            whole = "".join([piece if isinstance(piece, str) else names[piece] for piece in value])
+            return self.strings(template(whole, name))
 
         steps = tuple(
-            self.steps((text(step.rule.value), text(step.note), tuple(map(text, step.after))))
-            for step in explanation.steps
+            [
+                step
+                if isinstance(step, int)
+                else self.steps((text(step[0]), text(step[1]), tuple(map(text, step[2]))))
+                for step in outline.steps
+            ]
         )
-        remedies = tuple((text(kind), text(told)) for kind, told in explanation.remedy)
-        ties = tuple(map(text, explanation.ties))
-        return self.records(
-            (
-                steps,
-                remedies,
-                ties,
-                text(explanation.because),
-                text(explanation.held_by),
-                text(explanation.refused),
-                text(explanation.made_from),
-                like,
-            )
-        )
+        remedies = tuple([(text(kind), text(remedy)) for kind, remedy in outline.remedies])
+        ties = tuple(map(text, outline.ties))
+        more = (text(outline.because), text(outline.held_by), text(outline.refused), text((origin,)))
+        self.of_node.append(self.records((steps, remedies, ties, *more)))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain lists for the page."""
+        """Return plain lists for the page."""
         return {
             "strings": self.strings.values,
             "steps": self.steps.values,
             "records": self.records.values,
             "of": self.of_node,
-            "exact": self.exact,
         }
 
 
-def reasons_of(placement: Any, *, exact_nodes: int = EXACT_NODES) -> Reasons | None:
-    """The reasons of all nodes; None if what is shown cannot be explained.
+def reasons_of(placement: Any) -> Reasons | None:
+    """Return the explanations of all nodes; None if what is shown cannot be explained.
 
     Args:
         placement: a `Placement`, or something without ``explain``.
-        exact_nodes: see `EXACT_NODES`.
     """
     if not hasattr(placement, "explain") or not hasattr(placement, "facts"):
         return None
-    found = Reasons()
-    names = placement.graph.names
-    nodes = track(range(len(names)), len(names), "explaining")
-    if len(names) <= exact_nodes:
-        found.of_node = [found.add(placement.explain(names[node])) for node in nodes]
-        return found
-    found.exact = False
-    graph, partition, decisions = placement.graph, placement.partition, placement.decisions
-    known: dict[tuple[Any, ...], int] = {}
-    devices = placement.devices.tolist()
-    signatures, requests = graph.signature.tolist(), graph.device.tolist()
-    for node in nodes:
-        key: tuple[Any, ...] = (signatures[node], requests[node], devices[node])
-        if partition is not None and decisions is not None:
-            root = int(partition.root[node])
-            decides = int(decisions.decider[root]) == node
-            key += (int(decisions.how[node]), decides, int(partition.kind[node]))
-        if key not in known:
-            known[key] = found.add(placement.explain(names[node]), node)
-        found.of_node.append(known[key])
-    return found
+    reasons, twins = Reasons(), Twins(placement)
+    node_names, origin = placement.graph.names, placement.graph.origin
+    outlines: dict[tuple[int, int], Outline | None] = {}
+    for node in track(range(len(node_names)), len(node_names), "explaining"):
+        name = node_names[node]
+        twin_class = twins.class_of(node)
+        names: list[str] = []
+        outline = None
+        if twin_class is not None:
+            names = twins.names(node)
+            if twin_class not in outlines:
+                outlines[twin_class] = _outline_for_twins(reasons, placement.explain(name), twins, names)
+            outline = outlines[twin_class]
+        if outline is None:
+            outline = reasons.outline(placement.explain(name), lambda text: (text,))
+        reasons.add(outline, name, names, (origin(node) or "") if origin is not None else "")
+    return reasons
+
+
+def _outline_for_twins(
+    reasons: Reasons, explanation: Any, twins: Twins, names: Sequence[str]
+) -> Outline | None:
+    """The texts of an explanation with places in place of names; None where that cannot be."""
+    places = {name: place for place, name in enumerate(names)}
+    is_divided = True
+
+    def divide(text: str) -> Text:
+        nonlocal is_divided
+        pieces = twins.pieces(text, places)
+        is_divided &= pieces is not None
+        return pieces or ""
+
+    outline = reasons.outline(explanation, divide)
+    return outline if is_divided else None

@@ -1,4 +1,4 @@
-"""What Graphviz does not lay out: strips put in order, the lines between them, and shelves in rows below.
+"""Arrange what Graphviz does not lay out: the order of strips, the lines between them, and the shelves below.
 
 A line to another strip leaves its box downwards, runs between two ranks to the gap beside the strip, along the gap, and
 between two ranks again to the upper side of the box that it is for; to a strip farther off it goes above the strips
@@ -19,12 +19,12 @@ from gpuplace.views.picture.sheet import Sheet
 from gpuplace.views.picture.strips import Strips
 
 _GAP = 20.0
-"""Points between two strips, before there are lines in it."""
+"""Width of an empty gap between strips, in points."""
 _LANE = 5.0
-"""Points between two lines in a gap."""
+"""Distance between lines in a gap, in points."""
 _MOST_LANES = 10
 _CLEAR = 9.0
-"""Points that a line keeps from boxes."""
+"""Distance of lines from boxes, in points."""
 _ARROW = 6.0
 _BEND = 7.0
 """Radius of a line's corners."""
@@ -33,24 +33,24 @@ _SHELF_GAP = 16.0
 Point = tuple[float, float]
 
 
-def arranged(found: Layout, sheet: Sheet, wrapped: Strips) -> Layout:
-    """The whole picture from Graphviz's answer.
+def arranged(layout: Layout, sheet: Sheet, wrapped: Strips) -> Layout:
+    """Return the layout of the whole picture.
 
     Args:
-        found: where the boxes of each strip are.
+        layout: where the boxes of each strip are.
         sheet: what is drawn.
-        wrapped: the strips that `found` is of.
+        wrapped: the strips that `layout` has.
     """
     if wrapped.count > 1:
-        found = _Wrapped(found, sheet, wrapped).layout()
-    return _with_shelves(found, sheet) if sheet.drawing.shelved else found
+        layout = _Wrapped(layout, sheet, wrapped).layout()
+    return _with_shelves(layout, sheet) if sheet.drawing.shelved else layout
 
 
 class _Wrapped:
     """Strips from left to right, and the lines between them."""
 
-    def __init__(self, found: Layout, sheet: Sheet, wrapped: Strips) -> None:
-        self.found, self.sheet = found, sheet
+    def __init__(self, layout: Layout, sheet: Sheet, wrapped: Strips) -> None:
+        self.unwrapped, self.sheet = layout, sheet
         self.strip_of = wrapped.strip_of
         self.sizes = {face.box.id: (face.width, face.height) for face in sheet.faces}
         self.crossing = [
@@ -61,8 +61,8 @@ class _Wrapped:
         self.count = wrapped.count
 
     def layout(self) -> Layout:
-        """The strips side by side, their lines as they were, and those between them."""
-        found = self.found
+        """Return the strips side by side, with their lines and the lines between strips."""
+        layout = self.unwrapped
         gaps = self._gaps()
         over = 2 * _CLEAR if any(abs(self._apart(*pair)) > 1 for pair in self.crossing) else 0.0
         moves, left, self.lefts = [], 0.0, []
@@ -73,15 +73,15 @@ class _Wrapped:
             left += high - low
         self.lefts.append(left + gaps[-1])
         self.gaps = gaps
-        boxes = {box: _moved(place, moves[self.strip_of[box]]) for box, place in found.boxes.items()}
+        boxes = {box: _moved(place, moves[self.strip_of[box]]) for box, place in layout.boxes.items()}
         clusters: dict[int, dict[int, Frame]] = {}
-        for scope, frames in found.clusters.items():
+        for scope, frames in layout.clusters.items():
             clusters[scope] = {
                 strip: (*_moved(frame[:2], moves[strip]), *_moved(frame[2:], moves[strip]))
                 for strip, frame in frames.items()
             }
         routes = {}
-        for (src, dst), route in found.routes.items():
+        for (src, dst), route in layout.routes.items():
             move = moves[self.strip_of[src]]
             routes[src, dst] = Route(
                 tuple(_moved(point, move) for point in route.points), _moved(route.tip, move)
@@ -95,30 +95,30 @@ class _Wrapped:
         used = [0] * (self.count + 1)
         for src, dst in self.crossing:
             routes[src, dst] = self._route(boxes[src], boxes[dst], src, dst, used)
-        return Layout(self.lefts[-1], found.height + over, boxes, clusters, routes)
+        return Layout(self.lefts[-1], layout.height + over, boxes, clusters, routes)
 
     def _apart(self, src: str, dst: str) -> int:
         return self.strip_of[dst] - self.strip_of[src]
 
     def _extents(self) -> list[tuple[float, float]]:
-        """Left and right of each strip: its boxes, frames and lines."""
-        found, ends = self.found, [(float("inf"), float("-inf"))] * self.count
+        """Return left and right edges of each strip, including frames and lines."""
+        layout, ends = self.unwrapped, [(float("inf"), float("-inf"))] * self.count
 
         def holds(strip: int, places: Iterable[float]) -> None:
             ends[strip] = (min(ends[strip][0], *places), max(ends[strip][1], *places))
 
-        for box, (x, _) in found.boxes.items():
+        for box, (x, _) in layout.boxes.items():
             half = self.sizes[box][0] / 2
             holds(self.strip_of[box], (x - half, x + half))
-        for frames in found.clusters.values():
+        for frames in layout.clusters.values():
             for strip, (left, _, right, _) in frames.items():
                 holds(strip, (left, right))
-        for (src, _), route in found.routes.items():
+        for (src, _), route in layout.routes.items():
             holds(self.strip_of[src], [x for x, _ in route.points])
         return ends
 
     def _gaps(self) -> list[float]:
-        """Widths of the gaps: before the first strip, between strips, after the last."""
+        """Return the gap widths: before the first strip, between strips, after the last."""
         lines = [0] * (self.count + 1)
         for src, dst in self.crossing:
             for gap in set(self._ways(src, dst)):
@@ -130,9 +130,9 @@ class _Wrapped:
         ]
 
     def _ways(self, src: str, dst: str) -> tuple[int, int]:
-        """The gaps in which a line leaves its strip and comes to the other; gap i is before strip i."""
-        one, other = self.strip_of[src], self.strip_of[dst]
-        return (one + 1, other) if one < other else (one, other + 1)
+        """Return the gaps where a line leaves its strip and enters the other; gap i is before strip i."""
+        source, target = self.strip_of[src], self.strip_of[dst]
+        return (source + 1, target) if source < target else (source, target + 1)
 
     def _route(self, start: Point, end: Point, src: str, dst: str, used: list[int]) -> Route:
         out, into = self._ways(src, dst)
@@ -156,7 +156,7 @@ class _Wrapped:
         return Route(_rounded(corners), tip)
 
     def _free(self, strip: int, place: Point, lane: float, y: float, *, down: bool) -> float:
-        """How high a line can run from a box to a gap without meeting other boxes."""
+        """Return a height at which a line from a box to a gap meets no other box."""
         left, right = sorted((place[0], lane))
         for _ in range(len(self.rectangles[strip])):
             hit = next(
@@ -178,7 +178,7 @@ def _moved(place: tuple[float, ...], move: Point) -> Point:
 
 
 def _rounded(corners: list[Point]) -> tuple[Point, ...]:
-    """Straight lines from corner to corner as cubic curves, with round corners."""
+    """Convert a line with corners to cubic curves with round corners."""
     corners = [point for i, point in enumerate(corners) if not i or point != corners[i - 1]]
     points = [corners[0]]
 
@@ -201,19 +201,19 @@ def _rounded(corners: list[Point]) -> tuple[Point, ...]:
 
 
 def _towards(corner: Point, other: Point) -> Point:
-    """A point on the way from a corner, as far as the corner is round."""
+    """Return the point where the rounding of a corner ends."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = max(abs(dx), abs(dy)) or 1.0
     share = min(_BEND, length / 2) / length
     return corner[0] + dx * share, corner[1] + dy * share
 
 
-def _with_shelves(found: Layout, sheet: Sheet) -> Layout:
-    """Shelves in rows below the picture."""
+def _with_shelves(layout: Layout, sheet: Sheet) -> Layout:
+    """Return the layout with the shelves in rows below."""
     faces = [face for face in sheet.faces if face.box.id in sheet.drawing.shelved]
-    most = max(found.width, sum(face.width + _SHELF_GAP for face in faces[:3]))
-    boxes = dict(found.boxes)
-    x, y, height, width = 0.0, found.height + _SHELF_GAP, 0.0, found.width
+    most = max(layout.width, sum(face.width + _SHELF_GAP for face in faces[:3]))
+    boxes = dict(layout.boxes)
+    x, y, height, width = 0.0, layout.height + _SHELF_GAP, 0.0, layout.width
     for face in faces:
         if x and x + face.width > most:
             x, y, height = 0.0, y + height + _SHELF_GAP, 0.0
@@ -221,4 +221,4 @@ def _with_shelves(found: Layout, sheet: Sheet) -> Layout:
         x += face.width + _SHELF_GAP
         height = max(height, face.height)
         width = max(width, x - _SHELF_GAP)
-    return replace(found, width=width, height=y + height, boxes=boxes)
+    return replace(layout, width=width, height=y + height, boxes=boxes)

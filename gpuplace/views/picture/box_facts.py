@@ -1,4 +1,4 @@
-"""What a folded box says beside its name and devices: copies in and out, and its part of a predicted step.
+"""Facts of folded boxes besides names and devices: copies in and out, and the share of a predicted step.
 
 >>> from gpuplace.views.picture.drawing import draw
 >>> from gpuplace.views.tables.placement_view import PlacementView, TensorFact
@@ -29,16 +29,16 @@ if TYPE_CHECKING:  # estimates load all ops, and most pictures have none
 
 @dataclass(frozen=True, eq=False)
 class NodeCosts:
-    """What a predicted step takes, node by node."""
+    """The cost of a predicted step by node."""
 
     seconds: np.ndarray
-    """[nodes] seconds of all executions; 0 for what does not run."""
+    """[nodes] seconds of all executions; 0 for nodes that do not run."""
     variables: np.ndarray
     """[nodes] bytes of variables; 0 for other nodes."""
 
 
 def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
-    """Return what a predicted step takes, for the nodes of a placement.
+    """Return the cost of a predicted step by node of a placement.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
@@ -49,8 +49,8 @@ def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
     """
     view = view_of(placement)
     seconds = np.zeros(len(view))
-    found = [view.index.get(name, -1) for name in estimate.part.graph.names]
-    at = np.array(found, dtype=np.int64)
+    positions = [view.index.get(name, -1) for name in estimate.part.graph.names]
+    at = np.array(positions, dtype=np.int64)
     if not (at >= 0).any():
         raise ValueError("The estimate is of another graph: it has none of its nodes; estimate this one")
     seconds[at[at >= 0]] = estimate.node_seconds[at >= 0]
@@ -58,38 +58,38 @@ def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
 
 
 class BoxFacts(NamedTuple):
-    """Of one box."""
+    """Facts of one box."""
 
     received: tuple[int, str]
-    """Copies that a step makes to it from other boxes, and their size in words."""
+    """Copies from other boxes in a step, and their size in words."""
     sent: tuple[int, str]
-    """Copies that a step makes from it to other boxes, and their size in words."""
+    """Copies to other boxes in a step, and their size in words."""
     share: float | None
-    """Part of the seconds of all nodes, 0 to 1; None without a prediction."""
+    """Share of the seconds of all nodes, 0 to 1; None without a prediction."""
     seconds: float
     """Predicted seconds of its nodes."""
     variables: int
     """Bytes of its variables."""
 
     def copies_texts(self, has_room: bool = True) -> tuple[str, ...]:
-        """Return texts of copies in and copies out, each where there are any; where there is no room, of their size."""
-        found = []
+        """Return texts of copies in and copies out if there are any; without room, only sizes."""
+        texts = []
         for (number, size), is_in in ((self.received, True), (self.sent, False)):
             if not number:
                 continue
             count = f"{number:,}"
-            told = words("copies_in", number=count) if is_in else words("copies_out", number=count)
+            text = words("copies_in", number=count) if is_in else words("copies_out", number=count)
             if size != OF_UNKNOWN_SIZE:
                 first, more, _ = size.partition(" and ")  # a box is narrow
                 size = f"{first}{' …' if more else ''}"
                 short = words("bytes_in", size=size) if is_in else words("bytes_out", size=size)
-                told = f"{told}, {size}" if has_room else short
-            found.append(told)
-        return tuple(found)
+                text = f"{text}, {size}" if has_room else short
+            texts.append(text)
+        return tuple(texts)
 
     @property
     def cost_text(self) -> str:
-        """Its part of the step and the bytes of its variables; ``""`` without a prediction, or for nothing."""
+        """The share of the step and the bytes of variables; ``""`` without a prediction or without cost."""
         if self.share is None:
             return ""
         share = words("step_share", share=percent_text(self.share)) if self.share else ""
@@ -98,7 +98,7 @@ class BoxFacts(NamedTuple):
 
 
 def percent_text(share: float) -> str:
-    """A part of the whole in per cent.
+    """Return a fraction in percent.
 
     >>> percent_text(0.4242), percent_text(0.0123), percent_text(0.0001)
     ('42%', '1.2%', '<0.1%')
@@ -136,16 +136,16 @@ def box_facts(drawing: Drawing, costs: NodeCosts | None) -> list[BoxFacts]:
 
 
 def _copies(drawing: Drawing) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """[boxes] number and size of the copies that come from other boxes, and of those that go to others."""
+    """Return [boxes] number and size of the copies from other boxes, and of the copies to other boxes."""
     view, count = drawing.view, len(drawing.boxes)
-    found: tuple[list[tuple[int, str]], ...] = ([(0, "")] * count, [(0, "")] * count)
+    facts_of: tuple[list[tuple[int, str]], ...] = ([(0, "")] * count, [(0, "")] * count)
     edges = np.flatnonzero(view.is_copy)
     src, dst = drawing.box_of[view.src[edges]], drawing.box_of[view.dst[edges]]
     edges, src, dst = (column[src != dst] for column in (edges, src, dst))
-    for told, ends in zip(found, (dst, src), strict=True):
+    for fact_of, ends in zip(facts_of, (dst, src), strict=True):
         order = np.argsort(ends, kind="stable")
         starts = np.searchsorted(ends[order], np.arange(count + 1)).tolist()
         for box in np.unique(ends).tolist():
             copies = view.copies_along(edges[order[starts[box] : starts[box + 1]]])
-            told[box] = (sum(copy.runs for copy in copies), sizes_text(view, copies))
-    return found[0], found[1]
+            fact_of[box] = (sum(copy.runs for copy in copies), sizes_text(view, copies))
+    return facts_of[0], facts_of[1]

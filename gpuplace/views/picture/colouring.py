@@ -1,4 +1,4 @@
-"""What the colours of a picture mean: each node's category, with a legend and counts.
+"""Colourings of a picture: the category of each node, with a legend and counts.
 
 ::
 
@@ -44,7 +44,7 @@ from gpuplace.views.tables.text import counted, printable, shortened
 from gpuplace.why.rules import RULES, Rule
 
 COLOURINGS = ("assigned", "requested", "type", "group", "memory", "time", "cause")
-"""What pictures can be coloured by; ``"time"`` needs a measured step."""
+"""Names of colourings; ``"time"`` needs a measured step."""
 
 _RULE_PLACES = (
     Rule.REQUEST,
@@ -74,13 +74,13 @@ class Category:
     label: str
     look: Look
     count: int
-    """Nodes."""
+    """Number of nodes."""
     note: str = ""
-    """More about it, for a tooltip."""
+    """Tooltip text."""
 
     @property
     def chip(self) -> dict[str, Any]:
-        """Its entry of a legend, for the scripts of widgets and pages; printable."""
+        """The legend entry for scripts, printable."""
         return self.look.chip(label=printable(self.label), count=self.count, note=printable(self.note))
 
 
@@ -97,19 +97,19 @@ class Colouring:
     category: np.ndarray
     """[nodes] position in `categories`."""
     values: np.ndarray | None = None
-    """[nodes] the number behind it, NaN where unknown; None if there is none."""
+    """[nodes] the value behind the category, NaN if unknown; None for a colouring without values."""
     scale: Scale | None = None
-    """Steps and unit of the number."""
+    """Steps and unit of the values."""
     texts: Callable[[int], str] = field(default=lambda node: "", repr=False)
-    """What a node's own box says about it, ``""`` for nothing."""
+    """Returns the text in a node's own box, ``""`` for none."""
 
     def shares(self, box_of: np.ndarray, boxes: int) -> np.ndarray:
-        """[boxes, categories] nodes."""
+        """Return [boxes, categories] numbers of nodes."""
         width = len(self.categories)
         return np.bincount(box_of * width + self.category, minlength=boxes * width).reshape(boxes, width)
 
     def strips(self, box_of: np.ndarray, boxes: int, strip: np.ndarray) -> np.ndarray:
-        """[boxes, strips, categories] nodes.
+        """Return [boxes, strips, categories] numbers of nodes.
 
         Args:
             box_of: [nodes] position of each node's box.
@@ -120,14 +120,14 @@ class Colouring:
         return self.shares(box_of * count + strip, boxes * count).reshape(boxes, count, len(self.categories))
 
     def totals(self, box_of: np.ndarray, boxes: int) -> list[float] | None:
-        """[boxes] sum of the known numbers; None if there are none."""
+        """Return [boxes] sums of the known values; None for a colouring without values."""
         if self.values is None:
             return None
         return np.bincount(box_of, weights=np.nan_to_num(self.values), minlength=boxes).tolist()
 
 
 def colouring(placement: Any, name: str = "assigned", *, run_metadata: Any = None) -> Colouring:
-    """The colouring of that name.
+    """Return a colouring.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
@@ -149,15 +149,15 @@ def colouring(placement: Any, name: str = "assigned", *, run_metadata: Any = Non
         )
     if run_metadata is not None and name in ("time", "memory"):
         return _MAKERS[name](view, run_metadata)
-    known = view.__dict__.setdefault("_colourings", {})
-    if name not in known:
-        known[name] = _MAKERS[name](view, None)
-    found: Colouring = known[name]
-    return found
+    colourings = view.__dict__.setdefault("_colourings", {})
+    if name not in colourings:
+        colourings[name] = _MAKERS[name](view, None)
+    chosen: Colouring = colourings[name]
+    return chosen
 
 
 def cause_look(rule: Rule) -> Look:
-    """Look of a rule, the same in every picture."""
+    """Return the look of a rule, which is equal in all pictures."""
     if rule is Rule.FAILED:
         return Look(corners="square")
     if rule in _RULE_PLACES:
@@ -224,13 +224,13 @@ def _group(view: PlacementView, _: Any) -> Colouring:
         labels.append(f"{counted(more, 'smaller group')}")
         looks.append(category_look(MOST_CATEGORIES))
     category = np.where(category < 0, len(labels), category)
-    found = _categorical(view, "group", "colocation group", [*labels, "alone"], category, [*looks, Look()])
+    groups = _categorical(view, "group", "colocation group", [*labels, "alone"], category, [*looks, Look()])
     sized = sizes[number]
     return Colouring(
-        found.name,
-        found.title,
-        found.categories,
-        found.category,
+        groups.name,
+        groups.title,
+        groups.categories,
+        groups.category,
         texts=lambda node: f"group of {int(sized[node])}" if sized[node] > 1 else "alone",
     )
 
@@ -244,17 +244,17 @@ def _memory(view: PlacementView, run_metadata: Any) -> Colouring:
 
 
 def _known_bytes(view: PlacementView) -> np.ndarray:
-    """[nodes] bytes of all outputs, NaN where the size of one is unknown."""
+    """Return [nodes] bytes of all outputs; NaN if a size is unknown."""
     if not view.knows_edges:
         return np.full(len(view), np.nan)
-    known: list[float] = []
+    totals: list[float] = []
     for node, outputs in enumerate(view.outputs.tolist()):
         total = 0.0
         for output in range(outputs):
             size = view.tensor_of(node, output).nbytes
             total += np.nan if size is None else size
-        known.append(total)
-    return np.array(known)
+        totals.append(total)
+    return np.array(totals)
 
 
 def _time(view: PlacementView, run_metadata: Any) -> Colouring:
@@ -263,7 +263,7 @@ def _time(view: PlacementView, run_metadata: Any) -> Colouring:
 
 
 def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colouring:
-    """The steps of a scale as categories, followed by zero and unknown if there are any."""
+    """Return the steps of a scale as categories, followed by zero and unknown if present."""
     steps = len(scale.bounds) - 1
     category = np.clip(np.searchsorted(scale.bounds, values, side="right") - 1, 0, max(0, steps - 1))
     labels = [scale.step_text(step) for step in range(steps)]
@@ -298,7 +298,7 @@ def _cause(view: PlacementView, _: Any) -> Colouring:
 
 
 def moved_colouring(placement: Any, moves: Moves) -> Colouring:
-    """Which nodes moved, by the rule that moved them.
+    """Return a colouring of moved nodes by the rule that moved them.
 
     Args:
         placement: the later `Placement` or `PlacementView`.
@@ -312,7 +312,7 @@ def moved_colouring(placement: Any, moves: Moves) -> Colouring:
 
 
 def by_rule(view: PlacementView, name: str, title: str, rules: np.ndarray, rest: str = "") -> Colouring:
-    """A colouring by rule, the most frequent first.
+    """Return a colouring by rule, most frequent first.
 
     Args:
         view: whose nodes.
@@ -342,7 +342,7 @@ def by_rule(view: PlacementView, name: str, title: str, rules: np.ndarray, rest:
 
 
 def _ranked(name: str, title: str, labels: Sequence[str], codes: np.ndarray, plural: str) -> Colouring:
-    """Categories by frequency; those beyond the palette are one."""
+    """Return categories by frequency; the rest beyond the palette becomes a single category."""
     counts = np.bincount(codes, minlength=len(labels))
     order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-counts[code], labels[code]))
     kept = order[:MOST_CATEGORIES]
@@ -355,10 +355,10 @@ def _ranked(name: str, title: str, labels: Sequence[str], codes: np.ndarray, plu
     ]
     rest = order[MOST_CATEGORIES:]
     if rest:
-        told = ", ".join(labels[code] for code in rest[:12]) + (" …" if len(rest) > 12 else "")
+        listed = ", ".join(labels[code] for code in rest[:12]) + (" …" if len(rest) > 12 else "")
         number = int(counts[rest].sum())
         categories.append(
-            Category(f"other ({len(rest)} {plural})", category_look(MOST_CATEGORIES), number, told)
+            Category(f"other ({len(rest)} {plural})", category_look(MOST_CATEGORIES), number, listed)
         )
     return Colouring(name, title, tuple(categories), category)
 
@@ -371,7 +371,7 @@ def _categorical(
     category: np.ndarray,
     looks: Sequence[Look],
 ) -> Colouring:
-    """Categories with given looks; beyond the palette the smallest are one."""
+    """Return categories with looks; the smallest ones beyond the palette become a single category."""
     counts = np.bincount(category, minlength=len(labels))
     if len(labels) > MOST_CATEGORIES + 2:
         largest = np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]

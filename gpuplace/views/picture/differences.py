@@ -1,4 +1,4 @@
-"""Where copies of a layer differ: a tower or a member of a series on another device than the others, or without a node.
+"""Find copies of a layer that differ: towers or members of a series on other devices, or with other nodes.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns([("a/x", "Const", "", "/device:CPU:0")])
@@ -28,10 +28,10 @@ def differences(view: PlacementView) -> dict[int, str]:
     Args:
         view: the placement.
     """
-    known: dict[int, str] | None = view.__dict__.get("_differences")
-    if known is None:
-        known = view.__dict__["_differences"] = _differences(view, outline(view))
-    return known
+    texts: dict[int, str] | None = view.__dict__.get("_differences")
+    if texts is None:
+        texts = view.__dict__["_differences"] = _differences(view, outline(view))
+    return texts
 
 
 def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:
@@ -43,7 +43,7 @@ def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:
     np.add.at(forward, (tree.scope_of[chosen], view.device[chosen]), 1)
     for scope in range(len(tree) - 1, 0, -1):
         forward[tree.parent[scope]] += forward[scope]
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for scopes in groups:
         is_towers = scopes[0] in tree.towers
         devices = {scope: _devices(view, forward[scope], is_towers) for scope in scopes}
@@ -51,23 +51,23 @@ def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:
         usual, most_devices = Counter(devices.values()).most_common(1)[0]
         count, most_nodes = Counter(nodes.values()).most_common(1)[0]
         for scope in scopes:
-            told = []
+            parts = []
             if devices[scope] != usual and 2 * most_devices > len(scopes):
-                told.append(_device_text(devices[scope], usual, is_towers))
+                parts.append(_device_text(devices[scope], usual, is_towers))
             if nodes[scope] != count and 2 * most_nodes > len(scopes):
-                told.append(words("differs_nodes", number=f"{nodes[scope]:,}", others=f"{count:,}"))
-            if told:
-                found[scope] = "; ".join(told)
+                parts.append(words("differs_nodes", number=f"{nodes[scope]:,}", others=f"{count:,}"))
+            if parts:
+                texts[scope] = "; ".join(parts)
     assert tree.model is not None
-    for series, number in Counter(int(tree.parent[scope]) for scope in found).items():
+    for series, number in Counter(int(tree.parent[scope]) for scope in texts).items():
         part = tree.model.parts[series]
         if part.kind == "series":
-            found[series] = words("differ_inside", number=f"{number:,}", all=f"{part.times:,}")
-    return found
+            texts[series] = words("differ_inside", number=f"{number:,}", all=f"{part.times:,}")
+    return texts
 
 
 def _copies(view: PlacementView, tree: Outline) -> list[list[int]]:
-    """Towers of one scope, and layers of equal ops and names: three or more, for of two nobody knows which differs."""
+    """Return groups of copies: towers of one scope, and layers with equal ops and names. Two copies are no group."""
     if tree.model is None:
         return []
     groups: dict[tuple[int, str, int], list[int]] = {}
@@ -85,14 +85,14 @@ def _copies(view: PlacementView, tree: Outline) -> list[list[int]]:
 
 
 def _devices(view: PlacementView, counts: np.ndarray, is_tower: bool) -> tuple[str, ...]:
-    """The devices of a scope's nodes; of a tower those beside the one that has most of them."""
+    """Return the devices of a scope's nodes; for a tower without its main device."""
     order = np.argsort(-counts, kind="stable")
-    found = [view.labels[device] for device in order.tolist() if counts[device]]
-    return tuple(sorted(found[1:] if is_tower else found))
+    labels = [view.labels[device] for device in order.tolist() if counts[device]]
+    return tuple(sorted(labels[1:] if is_tower else labels))
 
 
 def _device_text(devices: Sequence[str], usual: Sequence[str], is_tower: bool) -> str:
-    """Where a copy is and the others are not; of a tower, what is elsewhere."""
+    """Return in words the devices on which a copy differs from the others."""
     here, others = ", ".join(devices), ", ".join(usual)
     if not is_tower:
         return words("differs_devices", devices=here, others=others)

@@ -41,9 +41,9 @@ from gpuplace.views.tables.text import counted, printable, shortened
 from gpuplace.web.rules import RULES, words
 
 FONT = "Arial"
-"""Named alone, since its widths are known wherever a picture is laid out; pages add further families."""
+"""A single font, whose widths are known at layout time; pages add further families."""
 LIMITS = "nslimit=2 nslimit1=2 mclimit=0.5"
-"""Keeps Graphviz from trying too long."""
+"""Graphviz attributes that limit its layout time."""
 NOTE_ROLES = {
     "copy": "copy",
     "control": "faint",
@@ -56,13 +56,13 @@ NOTE_ROLES = {
 }
 """Colours of the notes after the legend."""
 SCOPE: int = RULES["text"]["scope"]
-"""Size of an open scope's name."""
+"""Font size of an open scope's name."""
 BAR_WIDTH = 96
 """Width of a device-share bar in points."""
 _DIM = 0.72
-"""Share of the background in the colours of what a trace leaves out."""
+"""Share of the background in dimmed colours."""
 _ESCAPE = re.compile(r"\\([NGETHL])")
-"""What Graphviz replaces in labels; a blank of no width between the two characters keeps it from that."""
+"""Escapes that Graphviz expands in labels; a zero-width space between the two characters prevents that."""
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
 
@@ -73,12 +73,12 @@ def escape(text: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """The text without control characters and without Graphviz's escapes."""
+    """Return the text without control characters and Graphviz escapes."""
     return _ESCAPE.sub("\\\\\u200b\\1", printable(text))
 
 
 def quote(text: str) -> str:
-    r"""A quoted DOT string that means exactly the text.
+    r"""Quote text as a DOT string.
 
     >>> print(quote('say "hi" & go'))
     "say \"hi\" &amp; go"
@@ -96,7 +96,7 @@ def dot_text(
     legend: bool = True,
     patterns: bool = False,
 ) -> str:
-    """The drawing in Graphviz's language.
+    """Return a drawing as DOT text.
 
     Args:
         drawing: what to show; a `Sheet` has colours of its own, a `Drawing` gets those of the assigned devices.
@@ -133,7 +133,7 @@ def dot_text(
 
 
 def checked_direction(direction: str) -> str:
-    """The direction; ValueError for one that does not exist."""
+    """Return the direction; raise ValueError for an unknown direction."""
     if direction not in ("TB", "LR", "BT", "RL"):
         raise ValueError(f"direction is 'TB', 'LR', 'BT' or 'RL', not {direction!r}")
     return direction
@@ -147,7 +147,7 @@ def _scope(
     theme: Theme,
     indent: str,
 ) -> None:
-    """The boxes of a scope, then the scopes inside it as frames."""
+    """Write the boxes of a scope, then its inner scopes as frames."""
     lines += (indent + line for line in inside.get(scope, ()))
     for cluster in clusters:
         if cluster.parent != scope:
@@ -170,7 +170,7 @@ def _table(rows: Iterable[str], ground: str = "") -> str:
 
 
 def _text(line: Line, theme: Theme, look: Look | None) -> str:
-    """One line of a box."""
+    """Return one line of a box."""
     spans = "".join(
         f'<FONT POINT-SIZE="{line.size:g}" COLOR="{role_colour(role, theme, look)}">{escape(text)}</FONT>'
         for text, role in line.spans
@@ -197,7 +197,7 @@ def _box(face: Face, theme: Theme, patterns: bool) -> str:
 
 
 def dimmed(text: str, theme: Theme) -> str:
-    """The text with every colour in it close to the background, for formats without opacity.
+    """Return the text with all colours faded towards the background, for formats without opacity.
 
     >>> dimmed('color="#000000"', LIGHT)
     'color="#b8b8b8"'
@@ -207,19 +207,19 @@ def dimmed(text: str, theme: Theme) -> str:
     def mixed(match: re.Match[str]) -> str:
         parts = [int(match[0][i : i + 2], 16) for i in (1, 3, 5)]
         both = zip(parts, ground, strict=True)
-        return "#" + "".join(f"{round(one + (other - one) * _DIM):02x}" for one, other in both)
+        return "#" + "".join(f"{round(start + (end - start) * _DIM):02x}" for start, end in both)
 
     return _COLOUR.sub(mixed, text)
 
 
 def _stripes(look: Look) -> str:
-    """The fill with one to eight light stripes: a colour list for Graphviz's striped boxes."""
+    """Return the fill with light stripes, as a colour list for Graphviz's striped boxes."""
     count = PATTERNS.index(look.pattern) + 1
     return ":".join([look.fill, *(part for _ in range(count) for part in (f"{PAPER};{0.03}", look.fill))])
 
 
 def _bar(shares: tuple[tuple[Look, int], ...], theme: Theme) -> str:
-    """Cells as wide as each category's share."""
+    """Return table cells with widths proportional to the shares."""
     total = sum(count for _, count in shares) or 1
     parts = [(fill_colour(look, theme), max(5, round(BAR_WIDTH * count / total))) for look, count in shares]
     cells = "".join(
@@ -231,12 +231,12 @@ def _bar(shares: tuple[tuple[Look, int], ...], theme: Theme) -> str:
 
 
 def cluster_tip(cluster: Cluster) -> str:
-    """What an open scope says when it is pointed at."""
+    """Return the tooltip of an open scope."""
     return words("scope_tip", scope=cluster.path, nodes=counted(cluster.nodes, "node"))
 
 
 def edge_texts(drawing: Drawing, attributes: Sequence[str]) -> list[str]:
-    """Return the lines of a drawing in Graphviz's language; what stands above is named first.
+    """Return the edges of a drawing as DOT text, upper end first.
 
     Args:
         drawing: what is drawn.
@@ -244,20 +244,20 @@ def edge_texts(drawing: Drawing, attributes: Sequence[str]) -> list[str]:
     """
     rank = ranks((box.id for box in drawing.boxes), (pair for link in drawing.links for pair in link.below))
     towers = {f"s{scope}" for scope in outline(drawing.view).towers}
-    found = []
-    for link, told in zip(drawing.links, attributes, strict=True):
+    texts = []
+    for link, attribute in zip(drawing.links, attributes, strict=True):
         order = link.rank or rank[link.dst] - rank[link.src]
         upper, lower = (link.src, link.dst) if order >= 0 else (link.dst, link.src)
         more = "" if order >= 0 else "dir=back"
         if not link.rank:  # moves few boxes, and no tower
             more += " minlen=0 weight=0" if {upper, lower} <= towers else " weight=0"
-        told = " ".join(filter(None, (told, more.strip())))
-        found.append(f"{upper} -> {lower} [{told}]" if told else f"{upper} -> {lower}")
-    return found
+        attribute = " ".join(filter(None, (attribute, more.strip())))
+        texts.append(f"{upper} -> {lower} [{attribute}]" if attribute else f"{upper} -> {lower}")
+    return texts
 
 
 def _link(wire: Wire, theme: Theme) -> str:
-    """What a line looks like."""
+    """Return the attributes of a line."""
     attributes = [f"penwidth={wire.pen:.1f}"]
     classes = [wire.kind] if wire.kind != "tensor" else []
     colour = ""
@@ -303,7 +303,7 @@ def _swatch(category: Category, theme: Theme, patterns: bool) -> str:
 
 
 def _legend(sheet: Sheet, theme: Theme, patterns: bool) -> str:
-    """What the colours show, the categories with counts, then what the lines mean."""
+    """Return the legend: title, categories with counts, and the meaning of lines."""
     swatches = [_swatch(category, theme, patterns) for category in sheet.legend]
     rows = [swatches[first : first + 6] for first in range(0, len(swatches), 6)]
     title = f'<FONT COLOR="{theme.ink}"><B>{escape(sheet.title)}</B></FONT>'

@@ -1,4 +1,4 @@
-"""What a picture shows, before it is drawn: boxes, edges and a legend, never more than a few hundred boxes.
+"""Decide what a picture shows: boxes, edges and a legend, at most a few hundred boxes.
 
 ::
 
@@ -42,13 +42,13 @@ __all__ = [
 
 _FOLDING = RULES["folding"]
 AUTO_CAP: int = _FOLDING["opened"]
-"""Boxes that unasked opening of scopes leads to."""
+"""Most boxes of a first view."""
 HARD_CAP: int = _FOLDING["most_boxes"]
-"""Boxes that a picture never exceeds."""
+"""Most boxes of any picture."""
 BUNDLE_FROM: int = _FOLDING["bundle_from"]
-"""Boxes from which what is alike becomes a bundle."""
+"""Number of boxes from which equal ones are bundled."""
 LEAST_ALIKE: int = _FOLDING["least_alike"]
-"""Boxes that are one bundle, at the least."""
+"""Least number of boxes in a bundle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +66,25 @@ class Box:
     op_type: str
     """Of an op, or of all ops of a bundle; ``""`` otherwise."""
     cluster: int
-    """Scope that it lies in."""
+    """Scope that contains it."""
     nodes: int
-    """How many nodes it stands for."""
+    """Number of nodes in the box."""
     shares: tuple[tuple[str, int], ...]
     """``(full device name, nodes)``, the largest first; ``""`` for no device."""
     requests: tuple[str, ...]
-    """Devices asked for inside, as written."""
+    """Devices requested inside, as written."""
     unmet: int
-    """How many nodes have a device that they did not ask for."""
+    """Number of nodes whose device request was overridden."""
     guilty: int
-    """How many nodes an error names."""
+    """Number of nodes that an error names."""
     copies: int = 1
-    """How many equal scopes a bundle stands for."""
+    """Number of equal scopes in a bundle."""
     share_of: int | None = None
-    """Of what stands in a device's lane: how many nodes there are of it on all devices."""
+    """For a share in a device lane: its number of nodes on all devices; None elsewhere."""
 
     @property
     def device(self) -> str:
-        """Device of most of its nodes."""
+        """Device of most nodes."""
         return self.shares[0][0] if self.shares else ""
 
 
@@ -101,14 +101,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Everything that goes from one box to another."""
+    """All edges from one box to another."""
 
     src: str
     dst: str
     tensors: int
-    """Data edges."""
+    """Number of data edges."""
     controls: int
-    """Control edges."""
+    """Number of control edges."""
     copies: int
     """Copies between devices: a tensor counts once for each device that it goes to."""
     numbers: frozenset[int]
@@ -116,7 +116,7 @@ class Link:
     size: str
     """Size of the copies in words; ``""`` without copies."""
     tensor: TensorFact | None
-    """The tensor, where there is exactly one."""
+    """The tensor, if there is exactly one."""
     name: str
     """``a:0 → MatMul`` for one edge, counts for several."""
     rank: int
@@ -124,7 +124,7 @@ class Link:
 
     @property
     def below(self) -> tuple[tuple[str, str], ...]:
-        """The box that has to stand above, and the one below it; empty where either may."""
+        """The ids of upper and lower box; empty if the order is free."""
         ends = (self.src, self.dst)
         return () if not self.rank else (ends if self.rank > 0 else ends[::-1],)
 
@@ -149,15 +149,15 @@ class Drawing:
     unmet: int
     guilty: int
     shelved: frozenset[str]
-    """Ids of the closed shelves of bookkeeping; nothing is tied to them."""
+    """Ids of the closed bookkeeping shelves, which have no links."""
     backward: bool
-    """Whether lines of gradients and updates are drawn between the layers of a model, too."""
+    """Whether links of gradients and updates between layers are drawn."""
     box_of: np.ndarray = field(repr=False)
     """[nodes] position of each node's box."""
     view: PlacementView = field(repr=False)
-    """What is drawn."""
+    """The drawn view."""
     whole: Drawing | None = field(default=None, repr=False)
-    """Of a drawing of shares: the one that was taken apart."""
+    """For a drawing by device: the drawing before it was split by device."""
 
 
 def draw(
@@ -168,7 +168,7 @@ def draw(
     hard_cap: int = HARD_CAP,
     backward: bool = False,
 ) -> Drawing:
-    """Decides what a picture of a placement shows.
+    """Decide what a picture of a placement shows.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
@@ -183,8 +183,8 @@ def draw(
     if opened is None:
         scopes = tree.first_view(min(cap, hard_cap))
     else:
-        asked = sorted(scope for scope in map(tree.position, keys) if scope is not None)
-        scopes = tree.with_parents(asked)
+        requested = sorted(scope for scope in map(tree.position, keys) if scope is not None)
+        scopes = tree.with_parents(requested)
     if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
         scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
     boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
@@ -215,7 +215,7 @@ def draw(
 
 
 class _Boxes:
-    """Which boxes there are, and which nodes each stands for."""
+    """Assign nodes to boxes."""
 
     def __init__(
         self, view: PlacementView, tree: ScopeTree, scopes: frozenset[int], keys: Collection[str], cap: int
@@ -247,7 +247,7 @@ class _Boxes:
         self.groups += [("op", self.view.names[node], [node], cluster) for node in nodes]
 
     def _bundle(self, cluster: int, closed: list[int], nodes: list[int], cap: int, count: int) -> int:
-        """Bundles what is alike in one scope; returns how many boxes fewer there are."""
+        """Bundle equal boxes in a scope; return how many boxes that saves."""
         before, first, path = len(closed) + len(nodes), len(self.groups), self.tree.paths[cluster]
         bundled: set[int] = set()
         for alike_scopes in self.tree.repeats(cluster, self.view.op_type) if closed else ():
@@ -267,9 +267,9 @@ class _Boxes:
             else:
                 self._plain(cluster, (), same)
         room = max(self.fair, cap - (count - before))
-        made = self.groups[first:]
-        if len(made) > room:  # nothing is alike: the rest is one box
-            kept, rest = made[: room - 1], made[room - 1 :]
+        bundles = self.groups[first:]
+        if len(bundles) > room:  # nothing is alike: the rest is one box
+            kept, rest = bundles[: room - 1], bundles[room - 1 :]
             nodes_left = [node for group in rest for node in self._nodes(group)]
             self.groups[first:] = [*kept, ("bundle of rest", f"{path}/:rest", nodes_left, cluster)]
         return before - (len(self.groups) - first)
@@ -281,7 +281,7 @@ class _Boxes:
         return members
 
     def result(self) -> tuple[list[Box], np.ndarray]:
-        """The boxes, and the position of each node's box."""
+        """Return the boxes, and [nodes] the position of each node's box."""
         view, tree = self.view, self.tree
         box_of = np.full(len(view), -1, dtype=np.int64)
         of_scope = np.full(len(tree), -1, dtype=np.int64)
@@ -300,10 +300,10 @@ class _Boxes:
         guilty = (
             np.bincount(box_of[sorted(view.guilty)], minlength=count).tolist() if view.guilty else [0] * count
         )
-        asked: list[set[int]] = [set() for _ in range(count)]
+        requests_of: list[set[int]] = [set() for _ in range(count)]
         distinct = max(1, len(view.requests))
         for code in np.flatnonzero(np.bincount(box_of * distinct + view.request)).tolist():
-            asked[code // distinct].add(code % distinct)
+            requests_of[code // distinct].add(code % distinct)
         full = [*view.devices, ""]
         boxes = []
         for position, (kind, key, members, cluster) in enumerate(self.groups):
@@ -311,7 +311,9 @@ class _Boxes:
                 ((full[device], int(n)) for device, n in enumerate(share[position]) if n),
                 key=lambda item: -item[1],
             )
-            requests = sorted(view.requests[request] for request in asked[position] if view.requests[request])
+            requests = sorted(
+                view.requests[request] for request in requests_of[position] if view.requests[request]
+            )
             identity, label, op_type = self._names(position, kind, key, members)
             boxes.append(
                 Box(
@@ -332,7 +334,7 @@ class _Boxes:
         return boxes, box_of
 
     def _names(self, position: int, kind: str, key: str, members: list[int]) -> tuple[str, str, str]:
-        """Id, label and op type."""
+        """Return id, label and op type."""
         view, tree = self.view, self.tree
         if kind == "op":
             return f"n{members[0]}", tree.local_name(members[0]), view.op_type_of(members[0])
@@ -347,7 +349,7 @@ class _Boxes:
 
 
 def _clusters(tree: ScopeTree, scopes: frozenset[int], boxes: list[Box]) -> list[Cluster]:
-    """The open scopes that hold a box, parents first."""
+    """Return the open scopes that contain a box, parents first."""
     needed: set[int] = set()
     for box in boxes:
         scope = box.cluster
@@ -363,7 +365,7 @@ def _clusters(tree: ScopeTree, scopes: frozenset[int], boxes: list[Box]) -> list
 def links_of(
     view: PlacementView, tree: Outline, boxes: list[Box], box_of: np.ndarray, *, backward: bool = False
 ) -> list[Link]:
-    """The lines between boxes; none between a shelf and what is not on it.
+    """Return the links between boxes; shelves have no links to other boxes.
 
     Args:
         view: what is drawn.
@@ -393,7 +395,7 @@ def links_of(
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
 
     def rank(start: int, end: int, edges: np.ndarray) -> int:
-        """See `Link.rank`: gradients and updates stand below their layers, in one scope or outside of all."""
+        """Return `Link.rank`: gradients and updates stand below their layers, in one scope or outside all layers."""
         if not is_aside[edges].all():
             return 1
         trained, is_near = (is_training[start], is_training[end]), cluster[start] == cluster[end]
@@ -410,7 +412,7 @@ def links_of(
 
 
 def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray, rank: int = 1) -> Link:
-    """What some edges are as one line, from the box of one id to that of another."""
+    """Combine edges into the link between two boxes."""
     controls = int(view.is_control[edges].sum())
     sent = view.copies_along(edges)
     data = edges[~view.is_control[edges]]

@@ -1,4 +1,4 @@
-"""Where the labels of lines go: beside their line, where they cover the least.
+"""Place the labels of lines beside their lines, where they cover the least.
 
 Labels are not part of the layout, so that a line may get one, or lose it, with every box staying where it is. Of some
 places along the line, on all its sides, the one is taken that covers least of boxes, earlier labels and lines.
@@ -18,16 +18,16 @@ Rectangle = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)
-"""Places along a line, the best first."""
+"""Positions along a line, best first."""
 _ASIDE = 4.0
 _FARTHEST = 24.0
-"""Points that a slanting line adds to the distance, at the most."""
+"""Most extra distance from a slanting line, in points."""
 _STEPS = 16
-"""Points that a cubic curve is sampled at."""
+"""Samples of a cubic curve."""
 
 
 def sampled(points: Sequence[tuple[float, float]]) -> np.ndarray:
-    """[samples, 2] points along a chain of cubic curves: a start, then three points for each."""
+    """Return [samples, 2] points along a chain of cubic curves, given by a start and three points for each curve."""
     control = np.array(points, dtype=float)
     t = np.linspace(0, 1, _STEPS + 1)[:, None]
     parts = [control[:1]]
@@ -45,7 +45,7 @@ def place_labels(
     boxes: Sequence[Rectangle],
     room: tuple[float, float],
 ) -> list[Rectangle]:
-    """A rectangle for each label.
+    """Return a rectangle for each label.
 
     Args:
         lines: position in `curves` of each label's line.
@@ -57,7 +57,7 @@ def place_labels(
     taken = np.array(boxes, dtype=float).reshape(-1, 4)
     everything = np.concatenate(curves)
     owner = np.repeat(np.arange(len(curves)), [len(curve) for curve in curves])
-    found: list[Rectangle] = []
+    places: list[Rectangle] = []
     for line, (width, height) in zip(lines, sizes, strict=True):
         candidates = _candidates(curves[line], width, height, room)
         covered = _overlap(candidates, taken).sum(axis=1) * 1.0
@@ -68,12 +68,12 @@ def place_labels(
         best = candidates[int(np.argmin(covered))]
         taken = np.vstack((taken, best))
         left, top, right, bottom = (round(value, 2) for value in best.tolist())
-        found.append((left, top, right, bottom))
-    return found
+        places.append((left, top, right, bottom))
+    return places
 
 
 def _candidates(curve: np.ndarray, width: float, height: float, room: tuple[float, float]) -> np.ndarray:
-    """[places, 4] rectangles along a line: on its right, its left, above and below it."""
+    """Return [places, 4] rectangles along a line: right, left, above and below."""
     apart = np.hypot(*np.diff(curve, axis=0).T)
     distance = np.concatenate(([0.0], np.cumsum(apart)))
     at = np.array(_ALONG) * distance[-1]
@@ -97,14 +97,14 @@ def _candidates(curve: np.ndarray, width: float, height: float, room: tuple[floa
 
 
 def _overlap(candidates: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """[candidates, taken] area that both cover."""
+    """Return [candidates, taken] areas of overlap."""
     low = np.maximum(candidates[:, None, :2], taken[None, :, :2])
     high = np.minimum(candidates[:, None, 2:], taken[None, :, 2:])
     return np.prod(np.clip(high - low, 0, None), axis=2)
 
 
 def _inside(candidates: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """[candidates] points inside each."""
+    """Return [candidates] numbers of points inside."""
     x, y = points[:, 0], points[:, 1]
     return (
         (candidates[:, :1] < x)

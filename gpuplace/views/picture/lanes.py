@@ -1,4 +1,4 @@
-"""The picture by device: boxes taken apart by the devices of their nodes, each share in the lane of its device.
+"""The picture by device: boxes are split by the devices of their nodes, each share in its device's lane.
 
 ::
 
@@ -45,7 +45,7 @@ _BAR = "bar"
 
 
 def by_device(drawing: Drawing) -> Drawing:
-    """The drawing with a box for each share of a device; lines go between shares, also of one box."""
+    """Return the drawing with a box for each device share; links connect shares, also shares of one box."""
     view = drawing.view
     slots = len(view.devices) + 1
     device = np.where(view.device < 0, slots - 1, view.device)
@@ -86,12 +86,12 @@ def by_device(drawing: Drawing) -> Drawing:
 
 
 def whole_of(identity: str) -> str:
-    """Id of the box that a share belongs to."""
+    """Return the id of a share's box."""
     return identity.partition("~")[0]
 
 
 def scene(sheet: Sheet, placement: Any) -> dict[str, Any]:
-    """What ``gpuplace/web/drawing/lanes.js`` draws, for JSON.
+    """Return the input of ``gpuplace/web/drawing/lanes.js`` for JSON.
 
     Args:
         sheet: of a drawing of shares.
@@ -139,7 +139,7 @@ def scene(sheet: Sheet, placement: Any) -> dict[str, Any]:
 
 
 def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Devices with the looks of their lanes; the place of what has no device is the last, where there is any."""
+    """Return devices with the looks of their lanes; nodes without a device come last."""
     lanes = []
     for row in sorted(device_rows(placement), key=lambda row: device_style(row.device).order):
         copies = counted(row.copies_in, "copy", "copies")
@@ -156,18 +156,18 @@ def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]
 
 
 def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
-    """``[text, size, colour, is bold]``, and ``["bar"]`` for the row of shares; the open scope is the second line."""
+    """Return ``[text, size, colour, is bold]`` for each line, ``["bar"]`` for shares; the second is the open scope."""
     lines = []
     for number, line in enumerate(face.lines):
         for text, role in line.spans:  # one below the other: a lane is narrow
-            told = text.strip() if number else shortened(text, _LANES["letters"])
-            lines.append([told, line.size, role_colour(role, LIGHT, face.look), line.is_bold])
+            shown = text.strip() if number else shortened(text, _LANES["letters"])
+            lines.append([shown, line.size, role_colour(role, LIGHT, face.look), line.is_bold])
         if number == 0:
             path = outline(drawing.view).paths[face.box.cluster]
             if path:
                 role = "fill" if face.look is not None else "faint"
-                told = words("lane_scope", scope=shortened(path, _SCOPE_LETTERS))
-                lines.append([told, _SMALL, role_colour(role, LIGHT, face.look), False])
+                shown = words("lane_scope", scope=shortened(path, _SCOPE_LETTERS))
+                lines.append([shown, _SMALL, role_colour(role, LIGHT, face.look), False])
             lines += [[_BAR, strip] for strip in range(len(face.bars))]
     return lines
 
@@ -193,7 +193,7 @@ def _labels(sheet: Sheet) -> dict[tuple[str, str], list[str]]:
 
 
 def lanes_size(sheet: Sheet, canvas: tuple[float, float]) -> tuple[float, float]:
-    """About how large the picture by device is, as ``lanes.js`` lays it out for a canvas.
+    """Estimate the size of the picture by device, as ``lanes.js`` lays it out for a canvas.
 
     Args:
         sheet: of a drawing of shares.

@@ -1,4 +1,4 @@
-r"""Where the boxes of a picture go: Graphviz is given sizes and edges alone, and gives places and curves.
+r"""Lay out the boxes of a picture: Graphviz gets sizes and edges only, and returns places and curves.
 
 Colours, words and line styles are not part of it, so that a picture whose boxes and edges stay is not laid out
 again: another colouring, a dark page, or a switch that moves ops between devices keeps every box where it is.
@@ -28,7 +28,7 @@ from gpuplace.views.tables.text import shortened
 from gpuplace.web.rules import RULES
 
 CLUSTER_LABEL: int = RULES["text"]["scope_letters"]
-"""Characters of an open scope's name."""
+"""Most characters of an open scope's name."""
 _INCH = 72.0
 _CLUSTER = re.compile(r"cluster_(\d+)_(\d+)")
 
@@ -38,7 +38,7 @@ class Route:
     """The curve of an edge."""
 
     points: tuple[tuple[float, float], ...]
-    """A start, then three points for each cubic curve; in points, downwards."""
+    """A start, then three points for each cubic curve; in points, y downwards."""
     tip: tuple[float, float]
     """Where the arrow ends."""
 
@@ -49,14 +49,14 @@ Frame = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Places in points, from the upper left corner."""
+    """Places in points from the upper left corner."""
 
     width: float
     height: float
     boxes: dict[str, tuple[float, float]]
     """Id of a box -> its middle."""
     clusters: dict[int, dict[int, Frame]]
-    """Scope -> strip -> its frame there: one, unless the picture is cut within the scope."""
+    """Scope -> strip -> frame; several strips if the picture is cut inside the scope."""
     routes: dict[tuple[str, str], Route]
     """Ids of both ends -> curve."""
 
@@ -64,7 +64,7 @@ class Layout:
 def wrapping(
     sheet: Sheet, direction: str, canvas: tuple[float, float] | None, *, is_tight: bool = False
 ) -> Strips:
-    """How a picture is wrapped for a canvas (width and height in points); only one from top to bottom is."""
+    """Return how a picture is wrapped for a canvas (width and height in points), from top to bottom only."""
     if canvas is None or direction != "TB":
         return ONE_STRIP
     sizes = {face.box.id: (face.width, face.height) for face in sheet.faces}
@@ -72,7 +72,7 @@ def wrapping(
 
 
 def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP) -> str:
-    """The question to Graphviz: boxes and lines, but neither shelves nor lines from strip to strip.
+    """Return the input for Graphviz: boxes and lines, without shelves and lines between strips.
 
     Args:
         sheet: what to draw.
@@ -124,14 +124,14 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
 
 
 def _around(clusters: tuple[Cluster, ...], inside: dict[int, list[str]]) -> set[int]:
-    """The scopes that hold something, and those around them."""
+    """Return the scopes that contain a box, and their parents."""
     parent = {cluster.scope: cluster.parent for cluster in clusters}
-    found: set[int] = set()
+    around: set[int] = set()
     for scope in inside:
-        while scope != ROOT and scope not in found:
-            found.add(scope)
+        while scope != ROOT and scope not in around:
+            around.add(scope)
             scope = parent[scope]
-    return found
+    return around
 
 
 def _scope(
@@ -154,7 +154,7 @@ def _scope(
 
 
 def read_layout(text: str) -> Layout:
-    """Graphviz's answer in its ``json0`` form; it counts upwards, pictures downwards."""
+    """Parse Graphviz's ``json0`` output, whose y axis points upwards."""
     answer = json.loads(text)
     _, _, width, height = map(float, answer["bb"].split(","))
     boxes: dict[str, tuple[float, float]] = {}

@@ -1,4 +1,4 @@
-"""What a page lights up while the rest is dimmed: a trace of the selected op, the critical path, or matches.
+"""Highlights of a picture: a trace of the selected op, the critical path, or matches. The rest is dimmed.
 
 ::
 
@@ -38,29 +38,29 @@ from gpuplace.web.rules import RULES
 
 _WORDS: dict[str, dict[str, str]] = RULES["lights"]
 LIGHTS = _WORDS["choices"]
-"""What can be lit -> its name in a list of choices."""
+"""Highlight -> its label in a list."""
 _FIRST, _TOLD = _WORDS["first"], _WORDS["told"]
 _PATTERN_LETTERS: int = RULES["text"]["pattern_letters"]
 
 
 @dataclass(frozen=True, eq=False)
 class Lit:
-    """What is lit."""
+    """Highlighted nodes and edges."""
 
     what: str
     """One of `LIGHTS`."""
     text: str
-    """What and how much, or what to do first."""
+    """Description and count, or what to do first."""
     nodes: np.ndarray | None = None
-    """[nodes] bool; None while there is nothing to light."""
+    """[nodes] bool; None without a highlight."""
     edges: np.ndarray | None = None
     """[edges] bool."""
     starts: np.ndarray | None = None
-    """Positions of the nodes that a trace begins at."""
+    """Positions of the start nodes of a trace."""
 
 
 def lights_for(view: PlacementView, run_metadata: Any = None) -> tuple[str, ...]:
-    """Those of `LIGHTS` there are data for: a log names no edges, and times come from a step."""
+    """Return the applicable `LIGHTS`: a log has no edges, and times need a measured step."""
     if not view.knows_edges:
         return "", "matches"
     return tuple(what for what in LIGHTS if what != "path by time" or run_metadata is not None)
@@ -75,7 +75,7 @@ def lit_by(
     pattern: str = "",
     run_metadata: Any = None,
 ) -> Lit:
-    """What is lit by one of `LIGHTS`.
+    """Return the highlight of one of `LIGHTS`.
 
     Args:
         view: what is shown.
@@ -93,10 +93,10 @@ def lit_by(
     if what == "matches":
         if not pattern:
             return Lit(what, _FIRST[what])
-        found = find(view, pattern)
-        matches = counted(int(found.sum()), "match", "matches")
-        told = _TOLD["matches"].format(matches=matches, pattern=shortened(pattern, _PATTERN_LETTERS))
-        return Lit(what, told, found, found[view.src] & found[view.dst])
+        matching = find(view, pattern)
+        matches = counted(int(matching.sum()), "match", "matches")
+        text = _TOLD["matches"].format(matches=matches, pattern=shortened(pattern, _PATTERN_LETTERS))
+        return Lit(what, text, matching, matching[view.src] & matching[view.dst])
     if what:
         path = critical_path(view, what.removeprefix("path by "), run_metadata)
         place = np.full(len(view), -2, dtype=np.int64)
@@ -107,7 +107,7 @@ def lit_by(
 
 
 def lit_boxes(drawing: Drawing, lit: Lit) -> dict[str, Any]:
-    """For a page: ``boxes``, id -> how many nodes are lit (none: left out), ``links`` as ``n0->n1`` and ``starts``."""
+    """Return for a page ``boxes`` (id -> highlighted nodes, if any), ``links`` as ``n0->n1``, and ``starts``."""
     if lit.nodes is None or lit.edges is None:
         return {"what": lit.what, "text": lit.text}
     numbers = np.bincount(drawing.box_of[lit.nodes], minlength=len(drawing.boxes)).tolist()

@@ -1,4 +1,4 @@
-"""What a picture points out: ops that were searched for, the critical path, nodes that moved, a trace.
+"""Marks of a picture: search matches, the critical path, moved nodes, a trace.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns(
@@ -28,12 +28,12 @@ from gpuplace.why.placement import Placement
 from gpuplace.why.rules import RULES
 
 PATH_WEIGHTS = ("time", "bytes", "ops")
-"""What the longest chain can be measured by."""
+"""Measures of the longest chain."""
 
 
 @dataclass(frozen=True, eq=False)
 class CriticalPath:
-    """The longest chain of a graph, from a node that nothing goes into."""
+    """The longest chain of a graph, from a node without inputs."""
 
     nodes: tuple[int, ...]
     """In the order in which they run."""
@@ -42,14 +42,14 @@ class CriticalPath:
     total: float
     """Microseconds, bytes copied between devices, or ops."""
     count: int
-    """Nodes of the graph."""
+    """Number of nodes in the graph."""
 
     @cached_property
     def is_on(self) -> np.ndarray:
         """[nodes] bool."""
-        found = np.zeros(self.count, dtype=bool)
-        found[list(self.nodes)] = True
-        return found
+        is_on = np.zeros(self.count, dtype=bool)
+        is_on[list(self.nodes)] = True
+        return is_on
 
     @property
     def text(self) -> str:
@@ -64,7 +64,7 @@ class CriticalPath:
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Which nodes have another device than in an earlier placement."""
+    """Nodes whose device differs from an earlier placement."""
 
     labels: tuple[str, ...]
     """Short names of devices."""
@@ -77,17 +77,17 @@ class Moves:
     notes: Mapping[int, str]
     """Node -> what the rule is about, where it says more."""
     added: int
-    """Nodes that were not there."""
+    """Number of nodes only in the later placement."""
     removed: int
-    """Nodes that are there no more."""
+    """Number of nodes only in the earlier placement."""
 
     def was(self, node: int) -> str:
-        """Short name of a node's earlier device."""
+        """Return the short name of a node's earlier device."""
         return self.labels[self.before[node]]
 
     @property
     def text(self) -> str:
-        """How many, in words."""
+        """Numbers in words."""
         moved = counted(int(self.is_moved.sum()), "node") + " moved"
         more = [f"{self.added:,} new"] if self.added else []
         more += [f"{self.removed:,} gone"] if self.removed else []
@@ -96,7 +96,7 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """What to point out in a picture."""
+    """Marks of a picture."""
 
     found: np.ndarray | None = None
     """[nodes] bool: matches of `pattern`."""
@@ -104,25 +104,25 @@ class Marks:
     path: CriticalPath | None = None
     moves: Moves | None = None
     trace: Trace | None = None
-    """What stands out while the rest is dimmed."""
+    """Nodes and edges that are not dimmed."""
 
     def __bool__(self) -> bool:
-        """Whether there is anything."""
+        """Whether there is any mark."""
         return any(mark is not None for mark in (self.found, self.path, self.moves, self.trace))
 
 
 NO_MARKS = Marks()
-"""Points at nothing."""
+"""No marks."""
 
 
 def find(view: PlacementView, pattern: str) -> np.ndarray:
-    """[nodes] bool: whose name has a match; see `gpuplace.views.tables.text.searcher`."""
+    """Return [nodes] whether the name matches; see `gpuplace.views.tables.text.searcher`."""
     search = searcher(pattern)
     return np.fromiter((search(name) is not None for name in view.names), dtype=bool, count=len(view))
 
 
 def critical_path(placement: Any, weight: str | None = None, run_metadata: Any = None) -> CriticalPath:
-    """The longest chain of nodes that wait for one another.
+    """Return the longest chain of nodes that wait for each other.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
@@ -167,17 +167,17 @@ def critical_path(placement: Any, weight: str | None = None, run_metadata: Any =
 
 
 def _copy_times(view: PlacementView, run_metadata: Any) -> np.ndarray:
-    """[edges] microseconds of the copy that a tensor went by, where a step measured it."""
+    """Return [edges] microseconds of each tensor's copy, if a step measured it."""
     lasted = received_us(run_metadata)
-    found = np.zeros(len(view.src))
+    times = np.zeros(len(view.src))
     for edge in np.flatnonzero(view.is_copy).tolist() if lasted else ():
         node, target = int(view.src[edge]), view.labels[view.device[view.dst[edge]]]
-        found[edge] = lasted.get((view.names[node], int(view.src_output[edge]), target), 0.0)
-    return found
+        times[edge] = lasted.get((view.names[node], int(view.src_output[edge]), target), 0.0)
+    return times
 
 
 def _longest(view: PlacementView, own: Sequence[float], on_edge: Sequence[float]) -> list[int]:
-    """The chain of most weight; what goes round a loop once more is left out."""
+    """Return the chain with the largest weight, without the back edges of loops."""
     count = len(view)
     if not count:
         return []
@@ -210,7 +210,7 @@ def _longest(view: PlacementView, own: Sequence[float], on_edge: Sequence[float]
 
 
 def compare(placement: Any, against: Any) -> Moves:
-    """What moved from `against` to `placement`: two `Placement` or `PlacementView`, compared by node name."""
+    """Return the moves from `against` to `placement` (`Placement` or `PlacementView`), compared by node name."""
     view, other = view_of(placement), view_of(against)
     labels = tuple(dict.fromkeys([*view.labels, *other.labels]))
     place = {label: i for i, label in enumerate(labels)}

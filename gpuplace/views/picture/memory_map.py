@@ -1,4 +1,4 @@
-"""The memory of a simulated GPU as a picture: what is taken from the GPU, what tensors use of it, what is free.
+"""The memory of a simulated GPU as a picture: allocated regions, chunks in use, and free memory.
 
 Every region that the allocator took from the GPU is a bar, cut into its chunks::
 
@@ -39,7 +39,7 @@ _COLUMNS = ("who", "asked for", "takes", "state")
 
 
 def memory_title(allocator: Any) -> str:
-    """Name, bytes in use, bytes taken and limit in one line."""
+    """Return name, bytes in use, bytes allocated and limit in one line."""
     stats, regions = allocator.stats(), allocator.regions()
     taken = sum(region.size for region in regions)
     return (
@@ -49,7 +49,7 @@ def memory_title(allocator: Any) -> str:
 
 
 def memory_text(allocator: Any) -> str:
-    """A line for each region: ``#`` in use, ``+`` partly, ``.`` free, then who uses it."""
+    """Return a line for each region: ``#`` in use, ``+`` partly, ``.`` free, then its users."""
     rows = []
     for number, region in enumerate(allocator.regions()[:_MOST_REGIONS]):
         chunks = [chunk for chunk in allocator.chunks() if chunk.region == number]
@@ -64,7 +64,7 @@ def memory_text(allocator: Any) -> str:
 
 
 def chunks_text(allocator: Any) -> str:
-    """The largest chunks, a line each; empty where nothing is taken from the GPU."""
+    """Return a line for each of the largest chunks; empty without allocated memory."""
     rows = [_row(chunk) for chunk in _by_size(allocator)]
     return table_text(_COLUMNS, rows, _MOST_CHUNKS) if rows else ""
 
@@ -74,7 +74,7 @@ def _by_size(allocator: Any) -> list[Any]:
 
 
 def _bar(region: Any, chunks: Sequence[Any]) -> str:
-    """[_CELLS] characters for one region."""
+    """Return [_CELLS] characters for one region."""
     used = [0.0] * _CELLS
     for chunk in chunks:
         if chunk.in_use:
@@ -86,7 +86,7 @@ def _bar(region: Any, chunks: Sequence[Any]) -> str:
 
 
 def memory_html(allocator: Any) -> str:
-    """The picture as an image, and the largest chunks as a folded table: both survive saving."""
+    """Return the picture as an image, and the largest chunks as a folded table; both survive saving."""
     chunks = _by_size(allocator)
     table = html.table(_COLUMNS, map(_row, chunks), limit=_MOST_CHUNKS)
     title = memory_title(allocator)
@@ -96,8 +96,8 @@ def memory_html(allocator: Any) -> str:
 
 
 def _row(chunk: Any) -> tuple[str, str, str, str]:
-    asked = bytes_text(chunk.requested_size) if chunk.in_use else ""
-    return (chunk.label if chunk.in_use else "", asked, bytes_text(chunk.size), _state(chunk))
+    requested = bytes_text(chunk.requested_size) if chunk.in_use else ""
+    return (chunk.label if chunk.in_use else "", requested, bytes_text(chunk.size), _state(chunk))
 
 
 def _state(chunk: Any) -> str:
@@ -105,7 +105,7 @@ def _state(chunk: Any) -> str:
 
 
 def memory_svg(allocator: Any, theme: str = "light") -> str:
-    """One bar for the limit, and one for each region, as wide as the region is large beside the largest.
+    """Return a bar for the limit and one for each region, with widths proportional to sizes.
 
     Args:
         allocator: whose memory.
@@ -123,7 +123,7 @@ def memory_svg(allocator: Any, theme: str = "light") -> str:
     rows = 0
 
     def row(label: str) -> float:
-        """Writes a row's label and gives the top of its bar."""
+        """Write a row's label and return the top of its bar."""
         nonlocal rows
         top = 30 + rows * _ROW
         rows += 1

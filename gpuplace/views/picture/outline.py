@@ -33,25 +33,25 @@ from gpuplace.web.rules import RULES
 _KEY = "outline"
 _FOLDING = RULES["folding"]
 _LETTERS, _MOST_LINES = 20, 6
-"""Letters of a line that lists layers, and lines."""
+"""Most letters of a line of layer names, and most lines."""
 _NAME_LETTERS = 23
-"""Letters of a name that has a line of its own."""
+"""Most letters of a name on its own line."""
 _FEW_LINES = 2
-"""Lines that list what a group of layers consists of."""
+"""Most lines of layer names in a group's box."""
 _FEW_TOWERS = 4
-"""Towers that have room for the names of their layers beside each other."""
+"""Most towers side by side whose boxes list layer names."""
 STRUCTURED_FROM: int = _FOLDING["structured_from"]
-"""Nodes from which a picture shows the model rather than its nodes."""
+"""Number of nodes from which a picture shows the model instead of single nodes."""
 _FEW: int = _FOLDING["few"]
-"""Boxes that are little to see."""
+"""A view with fewer boxes shows little."""
 _OPS = 0.01
-"""What a part counts for that consists of ops."""
+"""Weight factor of parts that consist of ops."""
 STRIPS = ("forward", "backward", "update")
-"""What the strips of a box show, by the number that `Outline.strip` gives."""
+"""Contents of a box's strips, in the order of `Outline.strip`."""
 
 
 class Outline(ScopeTree):
-    """Scopes as a picture folds them.
+    """The scopes that a picture can fold.
 
     Attributes:
         model: what the scopes are parts of; None where they are name scopes alone.
@@ -71,7 +71,7 @@ class Outline(ScopeTree):
 
     @classmethod
     def of_names(cls, view: PlacementView) -> Self:
-        """The name scopes of a view, with bookkeeping on shelves where there are many nodes.
+        """Return the name scopes of a view; with many nodes, bookkeeping is on shelves.
 
         Args:
             view: the nodes.
@@ -84,22 +84,22 @@ class Outline(ScopeTree):
                     f"({SHELVES[kind]})/{name}" if kind >= 0 else name
                     for kind, name in zip(kinds, names, strict=True)
                 ]
-        found = cls(names)
-        found.names = view.names
-        found.shelves = tuple(found.index[f"({name})"] for name in SHELVES if f"({name})" in found.index)
+        tree = cls(names)
+        tree.names = view.names
+        tree.shelves = tuple(tree.index[f"({name})"] for name in SHELVES if f"({name})" in tree.index)
         starts = [f"({name})" for name in SHELVES]
-        found.labels = tuple(path.rpartition("/")[2] for path in found.paths)
-        found.scope_names = tuple(
+        tree.labels = tuple(path.rpartition("/")[2] for path in tree.paths)
+        tree.scope_names = tuple(
             "" if path in starts else path.partition(")/")[2] if path.startswith(tuple(starts)) else path
-            for path in found.paths
+            for path in tree.paths
         )
-        found.strip = np.zeros(len(names), dtype=np.int64)
-        found.is_training = np.zeros(len(names), dtype=bool)
-        return found
+        tree.strip = np.zeros(len(names), dtype=np.int64)
+        tree.is_training = np.zeros(len(names), dtype=bool)
+        return tree
 
     @classmethod
     def of_structure(cls, view: PlacementView, structure: Structure) -> Self:
-        """The parts of a model as scopes.
+        """Return the parts of a model as scopes.
 
         Args:
             view: the graph.
@@ -107,9 +107,9 @@ class Outline(ScopeTree):
         """
         parts = structure.parts
         paths = [part.path for part in parts]
-        found = cls.of_scopes(view.names, paths, [part.parent for part in parts], structure.part_of.tolist())
-        found.model = structure
-        found.labels = tuple(
+        tree = cls.of_scopes(view.names, paths, [part.parent for part in parts], structure.part_of.tolist())
+        tree.model = structure
+        tree.labels = tuple(
             f"{part.label}, {part.times} times"
             if part.times > 1
             else f"{part.label} ⟳ loop"
@@ -119,27 +119,27 @@ class Outline(ScopeTree):
             else part.label
             for part in parts
         )
-        found.scope_names = tuple(
+        tree.scope_names = tuple(
             part.path.partition(")/")[2] or part.path if part.kind == "scope" else "" for part in parts
         )
-        found.shelves = tuple(position for position, part in enumerate(parts) if part.kind == "shelf")
+        tree.shelves = tuple(position for position, part in enumerate(parts) if part.kind == "shelf")
         role = structure.role
-        found.strip = np.select([np.isin(role, (BACKWARD, AVERAGING)), role == UPDATE], [1, 2], 0)
-        found.is_training = np.isin(role, (BACKWARD, AVERAGING, UPDATE)) | (role == BOOKKEEPING)
-        return found
+        tree.strip = np.select([np.isin(role, (BACKWARD, AVERAGING)), role == UPDATE], [1, 2], 0)
+        tree.is_training = np.isin(role, (BACKWARD, AVERAGING, UPDATE)) | (role == BOOKKEEPING)
+        return tree
 
     def name(self, scope: int) -> str:
-        """Name of a scope."""
+        """Return the name of a scope."""
         return self.labels[scope]
 
     @cached_property
     def named_scope(self) -> list[int]:
-        """[scopes] the scope itself, or of one that is no name scope the nearest around it that is."""
-        found = list(range(len(self)))
+        """[scopes] the nearest name scope: the scope itself or one around it."""
+        named = list(range(len(self)))
         for scope in range(1, len(self)):
             if not self.scope_names[scope]:
-                found[scope] = found[self.parent[scope]]
-        return found
+                named[scope] = named[self.parent[scope]]
+        return named
 
     def has_scopes_name(self, node: int) -> bool:
         """Whether a node has the name of the scope that it lies in."""
@@ -147,53 +147,53 @@ class Outline(ScopeTree):
 
     @cached_property
     def shelf_of(self) -> np.ndarray:
-        """[scopes] the shelf that a scope is or lies on, `ROOT` for the model's."""
-        found = np.zeros(len(self), dtype=np.int64)
-        found[list(self.shelves)] = self.shelves
+        """[scopes] the shelf that contains or is a scope, `ROOT` for scopes of the model."""
+        shelf_of = np.zeros(len(self), dtype=np.int64)
+        shelf_of[list(self.shelves)] = self.shelves
         for scope in range(1, len(self)):
-            found[scope] = found[scope] or found[self.parent[scope]]
-        return found
+            shelf_of[scope] = shelf_of[scope] or shelf_of[self.parent[scope]]
+        return shelf_of
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
-        """Full names of name scopes, to the scopes that show them."""
-        found = {} if self.model is None else dict(self.model.transparent)
+        """Full name of each name scope -> the scope that shows it."""
+        scope_of_name = {} if self.model is None else dict(self.model.transparent)
         for scope in range(len(self) - 1, 0, -1):
             if self.scope_names[scope]:
-                found[self.scope_names[scope]] = scope
-        return found
+                scope_of_name[self.scope_names[scope]] = scope
+        return scope_of_name
 
     def position(self, path: str) -> int | None:
-        """Position of a scope by its path or by its full name; None where there is none."""
-        found = self.index.get(path)
-        return self._by_name.get(path) if found is None else found
+        """Return the position of a scope by its path or full name; None for an unknown scope."""
+        scope = self.index.get(path)
+        return self._by_name.get(path) if scope is None else scope
 
     def is_outside(self, scope: int) -> bool:
-        """Whether a scope lies in no layer, as the whole does and what averages the gradients of all."""
+        """Whether a scope is outside of layers, such as the root and gradient averaging."""
         while scope != ROOT and not self.is_layer[scope]:
             scope = int(self.parent[scope])
         return scope == ROOT
 
     def alike(self, scopes: Sequence[int]) -> list[tuple[int, ...]]:
-        """Scopes together whose paths differ in numbers alone: towers, blocks."""
-        found: dict[str, list[int]] = {}
+        """Group scopes whose paths differ only in numbers, such as towers and blocks."""
+        groups: dict[str, list[int]] = {}
         for scope in scopes:
-            found.setdefault(stem(self.paths[scope]), []).append(scope)
-        return list(map(tuple, found.values()))
+            groups.setdefault(stem(self.paths[scope]), []).append(scope)
+        return list(map(tuple, groups.values()))
 
     def first_view(self, most: int) -> frozenset[int]:
-        """The scopes that are open in a first view of no more than `most` boxes."""
+        """Return the open scopes of a first view of at most `most` boxes."""
         return frozenset({ROOT}.union(*self.steps(most)))
 
     def steps(self, most: int) -> list[tuple[int, ...]]:
-        """The scopes to open one after the other for a first view, the largest first.
+        """Return the scopes to open for a first view in order, largest first.
 
         Each step opens scopes that are alike, where all steps before it were taken to no more than `most` boxes; one
         that would lead to more is left out. Shelves and what serves layers stay closed.
         """
         weight = self._weights()
         boxes = self.width(ROOT)
-        found: list[tuple[int, ...]] = []
+        steps: list[tuple[int, ...]] = []
         ready: list[tuple[float, int, tuple[int, ...]]] = []
 
         def offer(scopes: Sequence[int]) -> None:
@@ -209,20 +209,20 @@ class Outline(ScopeTree):
                 continue
             if boxes + more <= most:
                 boxes += more
-                found.append(alike)
+                steps.append(alike)
                 # What is in towers opens in all of them.
                 offer([child for scope in alike for child in self.children[scope]])
-        return found
+        return steps
 
     def _weights(self) -> list[float]:
-        """[scopes] how much there is to see: nodes, less the deeper they lie; 0 for what stays closed."""
-        found = (self.sizes * 0.6 ** np.minimum(self.depth, 60)).tolist()
+        """Return [scopes] weights: nodes, discounted by depth; 0 for scopes that stay closed."""
+        weights = (self.sizes * 0.6 ** np.minimum(self.depth, 60)).tolist()
         for scope in range(1, len(self)):
             if self.shelf_of[scope] or (self.has_layers and not self._may_open_first(scope)):
-                found[scope] = 0.0
+                weights[scope] = 0.0
             elif not self._says_more(scope):
-                found[scope] *= _OPS
-        return found
+                weights[scope] *= _OPS
+        return weights
 
     def _may_open_first(self, scope: int) -> bool:
         """Whether a first view may open a part of a model."""
@@ -231,11 +231,11 @@ class Outline(ScopeTree):
         return (
             bool(self.is_layer[scope])
             and part.kind != "shared"
-            and not (part.is_loop and not self._is_most(scope))
+            and not ((part.is_loop or part.is_conditional) and not self._is_most(scope))
         )
 
     def _says_more(self, scope: int) -> bool:
-        """Whether a scope says more when it is open: names of layers do, those of their ops and of the loss do not."""
+        """Whether opening a scope is informative: it shows layers rather than ops."""
         if self.model is None:
             return True
         parts = self.model.parts
@@ -254,7 +254,7 @@ class Outline(ScopeTree):
 
     @cached_property
     def _model_size(self) -> int:
-        """Nodes that are not set aside."""
+        """Number of nodes outside of shelves."""
         return self.size(ROOT) - sum(map(self.size, self.shelves))
 
     @property
@@ -270,19 +270,19 @@ class Outline(ScopeTree):
 
     @property
     def has_room(self) -> bool:
-        """Whether few towers stand beside each other, so that boxes may be wider than what they say."""
+        """Whether few towers stand side by side, so that boxes can be wider than their texts."""
         beside = Counter(int(self.parent[tower]) for tower in self.towers)
         return max(beside.values(), default=0) <= _FEW_TOWERS
 
     @cached_property
     def contents(self) -> dict[int, tuple[str, ...]]:
-        """Towers (if they are many, the part with their variables) and groups, to lines of layer names."""
+        """Scope -> lines of layer names, for groups and towers (for many towers, the part with their variables)."""
         if self.model is None:
             return {}
         towers = self.towers
         if not self.has_room:
             towers = tuple(scope for scope, part in enumerate(self.model.parts) if part.kind == "shared")
-        found = {scope: _lines(self._layer_names(scope, _MOST_LINES), _MOST_LINES) for scope in towers}
+        contents = {scope: _lines(self._layer_names(scope, _MOST_LINES), _MOST_LINES) for scope in towers}
         for scope, part in enumerate(self.model.parts):
             layers = (
                 self._layer_names(scope, _FEW_LINES)
@@ -290,11 +290,11 @@ class Outline(ScopeTree):
                 else []
             )
             if len(layers) > 1:
-                found[scope] = _lines(layers, _FEW_LINES)
-        return found
+                contents[scope] = _lines(layers, _FEW_LINES)
+        return contents
 
     def _layer_names(self, scope: int, lines: int) -> list[str]:
-        """Names of the layers of a scope; where they take more than some lines, of those alone that have variables."""
+        """Return the layer names of a scope; if they need too many lines, only layers with variables."""
         assert self.model is not None
         layers = [self.model.parts[child] for child in self.children[scope] if self.is_layer[child]]
         if len(_lines([part.label for part in layers], 99)) > lines:
@@ -304,7 +304,7 @@ class Outline(ScopeTree):
 
     @cached_property
     def is_layer(self) -> list[bool]:
-        """[scopes] whether a scope is a part of the model, and neither set aside nor what serves a layer."""
+        """[scopes] whether a scope is a layer or group of the model, not a shelf or a role part."""
         if self.model is None:
             return [False] * len(self)
         return [
@@ -314,7 +314,7 @@ class Outline(ScopeTree):
 
 
 def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
-    """Names in a few lines, the middle left out where there are many.
+    """Return names in a few lines, without the middle if there are many.
 
     >>> _lines(["conv1", "conv2", "local3", "softmax"], 6)
     ('conv1 → conv2 →', 'local3 → softmax')
@@ -334,11 +334,11 @@ def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
 
 
 def outline(view: PlacementView) -> Outline:
-    """The scopes of a view as pictures fold them; made once, also for other placements of the same graph."""
+    """Return the scopes of a view that pictures fold; all placements of the graph share them."""
     if _KEY not in view.attached:
         view.attached[_KEY] = _outline(view)
-    found: Outline = view.attached[_KEY]
-    return found
+    tree: Outline = view.attached[_KEY]
+    return tree
 
 
 def _outline(view: PlacementView) -> Outline:

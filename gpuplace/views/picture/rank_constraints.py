@@ -1,4 +1,4 @@
-"""Which boxes stand below which where no line says so."""
+"""Vertical order of boxes that no line orders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpuplace.views.picture.drawing import Drawing
 
 
 def row_constraints(drawing: Drawing) -> list[tuple[str, str]]:
-    """Pairs of boxes, one to lie above the other: boxes of a scope without any lines stand in several rows, not in one.
+    """Return pairs of upper and lower box, so that the unlinked boxes of a scope form several rows.
 
     >>> from gpuplace.views.picture.drawing import draw
     >>> from gpuplace.views.tables.placement_view import PlacementView

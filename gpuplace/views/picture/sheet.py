@@ -1,4 +1,4 @@
-"""A drawing with everything that is written and coloured on it, ready for whatever draws it.
+"""A drawing with all its texts and colours, ready for a renderer.
 
 ::
 
@@ -48,12 +48,12 @@ __all__ = [
 
 _TEXT, _BOX = RULES["text"], RULES["box"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
-"""Characters of a name in a box."""
+"""Most characters of a name in a box."""
 FOLDED_WIDTH = 128.0
 """Least width of a folded box in points."""
 BAR_HEIGHT: float = _BOX["bar"]
 _STEP = 8.0
-"""Widths are multiples of this, so that a letter more or less changes no layout."""
+"""Widths are multiples of this number, so that a small change of text does not change the layout."""
 _PAD_X: float = _BOX["pad_x"]
 _PAD_Y: float = _BOX["pad_y"]
 _LEADING: float = _TEXT["leading"]
@@ -75,23 +75,23 @@ class Line:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "".join(text for text, _ in self.spans)
 
     @property
     def width(self) -> float:
-        """In points."""
+        """Width in points."""
         return sum(text_width(text, self.size, self.is_bold) for text, _ in self.spans)
 
     @property
     def height(self) -> float:
-        """In points."""
+        """Height in points."""
         return self.size + _LEADING
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """What is seen of a box."""
+    """The look of a box."""
 
     box: Box
     lines: tuple[Line, ...]
@@ -109,15 +109,15 @@ class Face:
     classes: tuple[str, ...]
     tip: str
     width: float
-    """In points."""
+    """Width in points."""
     height: float
     is_dim: bool = False
-    """Whether nothing of it is in the trace that is shown."""
+    """Whether it is outside of the shown trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Everything that a picture says."""
+    """The contents of a picture."""
 
     drawing: Drawing
     colouring: Colouring
@@ -126,7 +126,7 @@ class Sheet:
     wires: tuple[Wire, ...]
     """[links]"""
     title: str
-    """What the colours show."""
+    """Title of the legend."""
     legend: tuple[Category, ...]
     notes: tuple[tuple[str, str], ...]
     """``(kind, text)`` behind the legend; a kind is ``"copy"``, ``"control"``, ``"alarm"``, ``"mark"``, ``"path"``,
@@ -135,22 +135,22 @@ class Sheet:
 
     @property
     def backward(self) -> str:
-        """``"on"`` or ``"off"``: whether lines of gradients and updates are drawn; ``""`` where nothing is trained."""
+        """``"on"`` or ``"off"``: whether lines of gradients and updates are drawn; ``""`` without training."""
         if not outline(self.drawing.view).strip.any():
             return ""
         return "on" if self.drawing.backward else "off"
 
 
 def role_colour(role: str, theme: Theme, look: Look | None = None) -> str:
-    """Colour of a role; text with the role ``"fill"`` stands on a category's colour."""
+    """Return the colour of a role; text with the role ``"fill"`` is on a category's colour."""
     if role == "fill":
         return look.ink if look is not None and look.fill != PAPER else theme.ink
-    found: str = getattr(theme, role)
-    return found
+    colour: str = getattr(theme, role)
+    return colour
 
 
 def fill_colour(look: Look | None, theme: Theme) -> str:
-    """Fill of a box or of a part of its bar; what belongs to no category has the background's, and so recedes."""
+    """Return the fill of a box or of a part of its bar; without a category it is the background."""
     return theme.background if look is None or look.fill == PAPER else look.fill
 
 
@@ -160,7 +160,7 @@ def sheet_of(
     marks: Marks = NO_MARKS,
     costs: NodeCosts | None = None,
 ) -> Sheet:
-    """What a picture of a drawing says.
+    """Return the contents of a drawing's picture.
 
     Args:
         drawing: what to show.
@@ -186,7 +186,7 @@ def sheet_of(
 
 
 def legend_text(sheet: Sheet) -> str:
-    """What the colours and marks say, as two lines or more.
+    """Return the legend as text.
 
     >>> from gpuplace.views.picture.drawing import draw
     >>> from gpuplace.views.tables.placement_view import PlacementView
@@ -194,9 +194,9 @@ def legend_text(sheet: Sheet) -> str:
     assigned device: number of nodes
       CPU:0  1
     """
-    told = [category for category in sheet.legend if category.count]
-    width = max([len(category.label) for category in told], default=0)
-    lines = [sheet.title, *(f"  {category.label:<{width}}  {category.count:,}" for category in told)]
+    categories = [category for category in sheet.legend if category.count]
+    width = max([len(category.label) for category in categories], default=0)
+    lines = [sheet.title, *(f"  {category.label:<{width}}  {category.count:,}" for category in categories)]
     return "\n".join([*lines, *(note for _, note in sheet.notes)])
 
 
@@ -205,14 +205,14 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts |
     tree = outline(drawing.view)
     share = colour.strips(drawing.box_of, count, tree.strip)
     totals = colour.totals(drawing.box_of, count)
-    found = _per_box(drawing, marks.found)
+    matches = _per_box(drawing, marks.found)
     moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
     path = _per_box(drawing, None if marks.path is None else marks.path.is_on)
     facts = box_facts(drawing, costs)
     differs = differences(drawing.view)
     faces = []
     for i, box in enumerate(drawing.boxes):
-        extra = (found[i], moved[i], path[i])
+        extra = (matches[i], moved[i], path[i])
         if box.kind == "op":
             node = int(box.id[1:])
             look = colour.categories[int(colour.category[node])].look
@@ -271,12 +271,12 @@ def _op(
     # As wide on a GPU as on the CPU, so that a switch that moves it leaves the layout.
     width = text_width(" · ".join(filter(None, (shortened(box.op_type, LABEL_WIDTH), "GPU:0"))), _SMALL)
     if request:
-        asked = shortened(request, LABEL_WIDTH)
-        told = words("asked_unmet" if box.unmet else "asked", request=asked)
+        shown_request = shortened(request, LABEL_WIDTH)
+        text = words("asked_unmet" if box.unmet else "asked", request=shown_request)
         width = max(
-            width, text_width(words("asked_unmet", request=asked), _SMALL)
+            width, text_width(words("asked_unmet", request=shown_request), _SMALL)
         )  # equally wide with either
-        lines.append(Line(((told, "fill"),)))
+        lines.append(Line(((text, "fill"),)))
     stroke, pen = "frame", _PEN
     classes = ["op", "blank"] if look.fill == PAPER else ["op"]
     if is_on_path:
@@ -335,7 +335,7 @@ def _folded(
     differs: str,
     has_room: bool,
 ) -> Face:
-    found, moved, path = extra
+    matches, moved, path = extra
     is_plain = box.share_of is not None and colour.name == "assigned"  # its lane shows the device
     shares = _ordered(colour, share.sum(axis=0))
     strips = [
@@ -351,15 +351,15 @@ def _folded(
     pad, step = (2 * _PAD_X, _STEP) if has_room else (_PAD_X, _STEP / 2)
     width = _rounded(max(least, title.width + pad, min(FOLDED_WIDTH, text_width(first, _SMALL) + pad)), step)
     if total is not None:
-        told = words("in_all", total=total)
+        text = words("in_all", total=total)
     else:
-        told = _share_text(box) if is_plain else _shares_text(shares if has_room else shares[:1], width - pad)
+        text = _share_text(box) if is_plain else _shares_text(shares if has_room else shares[:1], width - pad)
     unmet: tuple[tuple[str, str], ...] = ()
     if box.unmet:
         unmet = ((words("unmet_inside", number=f"{box.unmet:,}"), "alarm"),)
     # In one line with the devices, so that a switch that moves nodes leaves the layout.
     beside = (("  ", "ink"), *unmet) if unmet and has_room else ()
-    lines = [title, Line(((told, "ink"), *beside))]
+    lines = [title, Line(((text, "ink"), *beside))]
     if len(shares) > 1 and total is None and not is_plain and not has_room:
         lines.append(Line(((_shares_text(shares[1:], width - pad), "faint"),)))
     lines += (Line(((text, "faint"),)) for text in contents)
@@ -370,8 +370,8 @@ def _folded(
     if unmet and not has_room:
         lines.append(Line(unmet))
     if differs:
-        told = words("differs_text", text=differs) if has_room else words("differs")
-        lines.append(Line(((told, "alarm"),)))
+        text = words("differs_text", text=differs) if has_room else words("differs")
+        lines.append(Line(((text, "alarm"),)))
     classes = [box.kind]
     stroke, pen = "frame", float(_BOX["folded_pen"])
     if moved:
@@ -381,10 +381,10 @@ def _folded(
         classes.append("path")
         stroke, pen = "path", 3.0
         lines.append(Line(((f"◆ {counted(path, 'node')} of the critical path", "path"),)))
-    if found:
+    if matches:
         classes.append("found")
         stroke, pen = "mark", 3.0
-        lines.append(Line(((f"● {counted(found, 'match', 'matches')} inside", "mark"),), is_bold=True))
+        lines.append(Line(((f"● {counted(matches, 'match', 'matches')} inside", "mark"),), is_bold=True))
     if box.unmet:
         classes.append("unmet")
     if box.guilty:
@@ -395,7 +395,7 @@ def _folded(
     if total is not None:
         tip.append(words("coloured_by", title=colour.title, value=total))
     if box.unmet:
-        tip.append(f"{counted(box.unmet, 'request')} not met")
+        tip.append(f"{counted(box.unmet, 'device request')} overridden")
     if differs:
         tip.append(words("differs_tip", text=differs))
     tip += _facts_tip(facts)
@@ -419,10 +419,10 @@ def _folded(
 
 
 def _facts_tip(facts: BoxFacts) -> list[str]:
-    """What a box says of copies and of a predicted step, in sentences."""
-    found = []
+    """Return the tooltip lines of a box about copies and the predicted step."""
+    lines = []
     if facts.cost_text:
-        found.append(
+        lines.append(
             words(
                 "cost_tip",
                 share=percent_text(facts.share or 0.0),
@@ -432,14 +432,14 @@ def _facts_tip(facts: BoxFacts) -> list[str]:
         )
     received, sent = (counted(number, "copy", "copies") for number, _ in (facts.received, facts.sent))
     if facts.received[0]:
-        found.append(words("copies_in_tip", copies=received, size=facts.received[1]))
+        lines.append(words("copies_in_tip", copies=received, size=facts.received[1]))
     if facts.sent[0]:
-        found.append(words("copies_out_tip", copies=sent, size=facts.sent[1]))
-    return found
+        lines.append(words("copies_out_tip", copies=sent, size=facts.sent[1]))
+    return lines
 
 
 def _ordered(colour: Colouring, share: np.ndarray) -> list[tuple[Category, int]]:
-    """Categories with their nodes, the most frequent first."""
+    """Return categories with numbers of nodes, most frequent first."""
     order = np.argsort(-share, kind="stable")
     return [(colour.categories[k], int(share[k])) for k in order.tolist() if share[k]]
 
@@ -451,18 +451,18 @@ def _share_text(box: Box) -> str:
 
 
 def _shares_text(shares: Sequence[tuple[Category, int]], width: float) -> str:
-    """``GPU:0 (120) · CPU:0 (3)``; what does not fit is counted."""
-    told = [f"{category.label} ({number:,})" for category, number in shares]
+    """Return ``GPU:0 (120) · CPU:0 (3)``; categories that do not fit are counted."""
+    texts = [f"{category.label} ({number:,})" for category, number in shares]
     if math.isinf(width):
-        return " · ".join(told[:99])
-    for kept in range(len(told), 0, -1):
-        rest = len(told) - kept
-        text = " · ".join(told[:kept]) + (f" · +{rest}" if rest else "")
+        return " · ".join(texts[:99])
+    for kept in range(len(texts), 0, -1):
+        rest = len(texts) - kept
+        text = " · ".join(texts[:kept]) + (f" · +{rest}" if rest else "")
         if text_width(text, _SMALL) <= width:
             return text
     return (
-        fitted(told[0], width - 20, _SMALL) + (f" · +{len(told) - 1}" if len(told) > 1 else "")
-        if told
+        fitted(texts[0], width - 20, _SMALL) + (f" · +{len(texts) - 1}" if len(texts) > 1 else "")
+        if texts
         else "-"
     )
 
@@ -474,7 +474,7 @@ def _rounded(width: float, step: float = _STEP) -> float:
 def _traced(
     drawing: Drawing, trace: Trace, faces: Sequence[Face], wires: Sequence[Wire]
 ) -> tuple[list[Face], tuple[Wire, ...]]:
-    """Boxes say how many of their nodes are in a trace; what is not in it is dimmed."""
+    """Add the number of traced nodes to boxes, and dim the boxes outside of the trace."""
     inside = _per_box(drawing, trace.nodes)
     starts = set(drawing.box_of[trace.starts].tolist())
     lit = []
@@ -500,7 +500,7 @@ def _traced(
 
 
 def lit_links(drawing: Drawing, edges: np.ndarray) -> set[tuple[str, str]]:
-    """Ids of the boxes between which any of some edges ([edges] bool) goes."""
+    """Return the pairs of box ids that any of some edges ([edges] bool) connects."""
     chosen = np.flatnonzero(edges)
     src, dst = (drawing.box_of[ends[chosen]] for ends in (drawing.view.src, drawing.view.dst))
     count = len(drawing.boxes)
@@ -510,20 +510,20 @@ def lit_links(drawing: Drawing, edges: np.ndarray) -> set[tuple[str, str]]:
 
 def _notes(drawing: Drawing, marks: Marks, costs: NodeCosts | None) -> list[tuple[str, str]]:
     notes = []
-    told: dict[str, str] = RULES["lights"]["told"]
+    texts: dict[str, str] = RULES["lights"]["told"]
     if drawing.copies:
         copies = counted(drawing.copies, "copy", "copies")
         notes.append(("copy", f"{words('note_copies', copies=copies)}, {drawing.size}"))
     if any(not link.tensors and link.controls for link in drawing.links):
         notes.append(("control", words("note_controls")))
     if marks.path is not None:
-        notes.append(("path", f"◆ {told['path'].format(path=marks.path.text)}"))
+        notes.append(("path", f"◆ {texts['path'].format(path=marks.path.text)}"))
     if marks.trace is not None:
         notes.append(("trace", f"◉ {marks.trace.text}"))
     if marks.found is not None:
         matches = counted(int(marks.found.sum()), "match", "matches")
         pattern = shortened(marks.pattern, _TEXT["pattern_letters"])
-        notes.append(("mark", f"● {told['matches'].format(matches=matches, pattern=pattern)}"))
+        notes.append(("mark", f"● {texts['matches'].format(matches=matches, pattern=pattern)}"))
     if marks.moves is not None:
         notes.append(("moved", f"{marks.moves.text}"))
     if drawing.unmet:

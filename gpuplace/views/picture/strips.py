@@ -1,4 +1,4 @@
-"""Long and wide pictures in the proportions of what they are shown on: ranks in several strips, wide ranks in rows.
+"""Wrap long and wide pictures for a canvas: ranks in several strips, wide ranks in rows.
 
 Graphviz draws a chain of fifty layers as a ribbon of which nothing can be read. Here the ranks are cut into strips that
 stand side by side, each read downwards, and a rank that is wider than the canvas stands in several rows::
@@ -31,12 +31,12 @@ from gpuplace.views.tables.scopes import ROOT
 __all__ = ["ONE_STRIP", "Strips", "gaps", "ranks", "strips"]
 
 _GAPS = {False: (16.0, 28.8), True: (9.0, 18.0)}
-"""Points between boxes, and between ranks; whether they are tight."""
+"""Distances between boxes and between ranks in points, and whether they are tight."""
 _STRIP_GAP = 30.0
 _MOST = 8
-"""Strips of a picture."""
+"""Most strips of a picture."""
 _CLUSTER = 26.0
-"""Points that the frame of a scope adds to the ranks at its ends."""
+"""Height that a scope's frame adds to its first and last rank, in points."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,22 @@ class Strips:
     """How a picture is wrapped."""
 
     strip_of: dict[str, int]
-    """Id of a box -> its strip from the left; empty where one strip is enough."""
+    """Id of a box -> its strip from the left; empty for a single strip."""
     count: int
-    """How many strips there are."""
+    """Number of strips."""
     rows: tuple[tuple[str, str], ...]
-    """Pairs of boxes of one rank, one to stand above the other."""
+    """Pairs of upper and lower box of one rank."""
     is_tight: bool = False
-    """Whether boxes stand closer to each other than is pleasant."""
+    """Whether boxes stand closer than usual."""
 
 
 def gaps(is_tight: bool) -> tuple[float, float]:
-    """Points between boxes of a rank, and between ranks."""
+    """Return the distances between boxes of a rank and between ranks, in points."""
     return _GAPS[is_tight]
 
 
 ONE_STRIP = Strips({}, 1, ())
-"""Of a picture that is not wrapped."""
+"""The wrapping of a picture in a single strip."""
 
 
 def strips(
@@ -69,7 +69,7 @@ def strips(
     *,
     is_tight: bool = False,
 ) -> Strips:
-    """How to wrap a picture so that it comes out as large as it can on a canvas.
+    """Return the wrapping with the largest scale on a canvas.
 
     Args:
         drawing: boxes and lines.
@@ -105,7 +105,7 @@ def strips(
 
 
 def ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Box -> length of the longest way to it, of one that nothing leads to: just above the first that it leads to.
+    """Return the rank of each box: the longest path to it; a box without inputs is just above its first consumer.
 
     Lines that close a circle are left out.
     """
@@ -152,22 +152,22 @@ def _rows(
     gap: float,
     towers: AbstractSet[str],
 ) -> tuple[list[tuple[str, str]], list[list[str]]]:
-    """Wide ranks in several rows: what stands above what, and the rows of the whole picture."""
+    """Split wide ranks into rows; return pairs of upper and lower box, and the rows of the picture."""
     pairs: list[tuple[str, str]] = []
     order: list[list[str]] = []
     for level in levels:
         total = sum(sizes[box][0] + gap for box in level)
         is_wide = total > width and not towers & set(level)  # towers stand beside each other
         columns = math.ceil(len(level) / math.ceil(total / width)) if is_wide else len(level)
-        made = [level[i : i + columns] for i in range(0, len(level), columns)]
-        for upper, lower in zip(made, made[1:], strict=False):
+        rows = [level[i : i + columns] for i in range(0, len(level), columns)]
+        for upper, lower in zip(rows, rows[1:], strict=False):
             pairs += zip(upper, lower, strict=False)
-        order += made
+        order += rows
     return pairs, order
 
 
 def _bounds(drawing: Drawing, order: list[list[str]]) -> list[bool]:
-    """[rows] whether the picture can be cut before a row without cutting an open scope."""
+    """Return [rows] whether a cut before the row cuts no open scope."""
     top = {ROOT: ROOT}
     for cluster in drawing.clusters:
         top[cluster.scope] = cluster.scope if cluster.parent == ROOT else top[cluster.parent]
@@ -188,7 +188,7 @@ def _bounds(drawing: Drawing, order: list[list[str]]) -> list[bool]:
 def _best_cuts(
     heights: list[float], widths: list[float], allowed: list[bool], canvas: tuple[float, float]
 ) -> tuple[float, list[int]]:
-    """The size, 1 where the canvas is filled, and the rows before which a new strip begins to get there."""
+    """Return the scale, 1 for a filled canvas, and the rows where new strips begin."""
     best: tuple[float, list[int]] = (math.inf, [])
     for count in range(1, _MOST + 1):
         cuts = _cuts(heights, allowed, count)
@@ -203,7 +203,7 @@ def _best_cuts(
 
 
 def _cuts(heights: list[float], allowed: list[bool], count: int) -> list[int]:
-    """At most so many strips, each about as high as the mean."""
+    """Return cuts into strips of about equal height."""
     cuts: list[int] = []
     total, filled = sum(heights), 0.0
     for i, height in enumerate(heights):

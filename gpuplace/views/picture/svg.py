@@ -1,4 +1,4 @@
-"""A laid-out sheet as SVG, in the form that the explorer's page restyles and answers clicks on.
+"""Write a laid-out sheet as SVG that the explorer can restyle and click.
 
 Elements are those that Graphviz writes: ``g.node``, ``g.edge`` and ``g.cluster`` with a title, a link that carries the
 tooltip, and the ids and classes of `gpuplace.views.picture.dot`. What Graphviz cannot draw is added: hatches, and
@@ -32,12 +32,12 @@ from gpuplace.views.tables.text import printable, shortened
 from gpuplace.web.rules import RULES
 
 FAMILIES: str = RULES["text"]["font"]
-"""Fonts that a page tries in turn."""
+"""Font families of a page in order."""
 DIM = 0.28
-"""Opacity of what a trace leaves out."""
+"""Opacity of dimmed parts."""
 MARGIN = 8.0
 _LEGEND_WIDTH = 480.0
-"""A legend is this wide at least, however small the picture is."""
+"""Least width of a legend."""
 _ROW = 21.0
 _ARROW = 6.0
 _LINE = RULES["line"]
@@ -63,14 +63,14 @@ _HATCHES = {
 
 
 class SvgOptions(TypedDict, total=False):
-    """How a picture looks."""
+    """Options of a picture."""
 
     theme: Theme
-    """Colours around the boxes; light ones where not given."""
+    """Colours around the boxes; light by default."""
     legend: bool
-    """Whether to draw the legend below; True where not given."""
+    """Whether to draw the legend; True by default."""
     transparent: bool
-    """No background, for a page that has its own."""
+    """Whether the background is transparent, for pages with their own."""
     patterns: bool
     """Whether fills are hatched, so that print without colour tells them apart."""
 
@@ -80,7 +80,7 @@ def svg_text(
     layout: Layout,
     **options: Unpack[SvgOptions],
 ) -> str:
-    """The picture as one ``<svg>`` element.
+    """Return the picture as an ``<svg>`` element.
 
     Args:
         sheet: what to draw.
@@ -98,7 +98,7 @@ def svg_text(
 
 
 class _Writer:
-    """Writes the parts from back to front."""
+    """Writer of the parts, from back to front."""
 
     def __init__(self, sheet: Sheet, layout: Layout, theme: Theme, transparent: bool, patterns: bool) -> None:
         self.sheet, self.layout, self.theme = sheet, layout, theme
@@ -170,7 +170,7 @@ class _Writer:
         )
 
     def _cluster_label(self, cluster: Cluster) -> None:
-        """Above the lines that go into the scope."""
+        """Write an open scope's name above the lines into the scope."""
         name, theme = shortened(cluster.label, CLUSTER_LABEL), self.theme
         for left, top, _, _ in self.layout.clusters[cluster.scope].values():
             label = _words(left + 9, top + 16, name, SCOPE, theme.faint, bold=True, halo=theme.scope)
@@ -202,7 +202,7 @@ class _Writer:
 
     @staticmethod
     def _panel(face: Face, x: float, y: float, fill: str) -> str:
-        """Plain ground below the words of a hatched box."""
+        """Return a plain background for the text of a hatched box."""
         width = max(line.width for line in face.lines) + 6
         height = sum(line.height for line in face.lines)
         return (
@@ -211,15 +211,15 @@ class _Writer:
         )
 
     def _lines(self, face: Face, x: float, top: float) -> list[str]:
-        found = []
+        parts = []
         y = top + (face.height - self._content(face)) / 2
         for number, line in enumerate(face.lines):
             for bar in face.bars if number == 1 else ():
-                found.append(self._bar(face, bar, x, y + 1))
+                parts.append(self._bar(face, bar, x, y + 1))
                 y += BAR_HEIGHT + 1
-            found.append(self._line(line, x, y + line.size, face.look))
+            parts.append(self._line(line, x, y + line.size, face.look))
             y += line.height
-        return found
+        return parts
 
     @staticmethod
     def _content(face: Face) -> float:
@@ -238,7 +238,7 @@ class _Writer:
         return f'<text xml:space="preserve" {place}>{spans}</text>\n'
 
     def _bar(self, face: Face, bar: tuple[tuple[Look, int], ...], x: float, y: float) -> str:
-        """Segments as wide as each category's share, the small ones wide enough to be seen."""
+        """Return bar segments with widths proportional to shares; small ones stay visible."""
         width = face.width - 24
         left = x - width / 2
         counts = np.array([count for _, count in bar], dtype=float)
@@ -263,7 +263,7 @@ class _Writer:
     # ------------------------------------------------------------------------------------------------------------ lines
 
     def _wires(self) -> None:
-        """Lines, then all their labels above them."""
+        """Write the lines, then their labels."""
         routes = [self.layout.routes[wire.link.src, wire.link.dst] for wire in self.sheet.wires]
         places = self._label_places(routes)
         for number, (wire, route) in enumerate(zip(self.sheet.wires, routes, strict=True)):
@@ -303,13 +303,13 @@ class _Writer:
                 boxes.append((left, top, left + 12 + text_width(cluster.label, SCOPE, True), top + 21))
         sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
         curves = [sampled(route.points) for route in routes]
-        found = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
-        return dict(zip(labelled, found, strict=True))
+        places = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
+        return dict(zip(labelled, places, strict=True))
 
     # ----------------------------------------------------------------------------------------------------------- legend
 
     def _legend(self, width: float, height: float) -> tuple[float, float]:
-        """Below the picture: what the colours show, the categories, the notes. Gives the new width and height."""
+        """Write the legend below the picture and return the new width and height."""
         theme = self.theme
         room = max(width, _LEGEND_WIDTH)
         y = height + 20
@@ -374,7 +374,7 @@ def _label_size(wire: Wire) -> tuple[float, float]:
 
 
 def _xml(text: str) -> str:
-    """Text for an element or an attribute, line breaks kept."""
+    """Escape text for an element or an attribute; line breaks stay."""
     return "&#10;".join(html.escape(printable(line), quote=True) for line in text.split("\n"))
 
 
@@ -389,7 +389,7 @@ def _words(
     anchor: str = "",
     halo: str = "",
 ) -> str:
-    """One line of text; a halo keeps it readable on lines and hatches."""
+    """Return a line of text with a halo, readable on lines and hatches."""
     more = ' font-weight="bold"' if bold else ""
     more += f' text-anchor="{anchor}"' if anchor else ""
     if halo:
@@ -402,7 +402,7 @@ def _words(
 
 
 def _outline(x: float, y: float, width: float, height: float, corners: str, radius: float = _RADIUS) -> str:
-    """Path of a box around a middle."""
+    """Return the outline of a box around its middle."""
     left, top, right, bottom = x - width / 2, y - height / 2, x + width / 2, y + height / 2
     if corners == "square":
         return f"M{left:.1f},{top:.1f} H{right:.1f} V{bottom:.1f} H{left:.1f} Z"
@@ -425,7 +425,7 @@ def _outline(x: float, y: float, width: float, height: float, corners: str, radi
 
 
 def _curve(route: Route, colour: str, pen: float, dash: str, is_filled: bool = True) -> list[str]:
-    """The line and its arrow's head."""
+    """Return a line and its arrowhead."""
     first, *rest = route.points
     line = f"M{first[0]:.1f},{first[1]:.1f} C" + " ".join(f"{x:.1f},{y:.1f}" for x, y in rest)
     (x, y), (tip_x, tip_y) = route.points[-1], route.tip

@@ -1,4 +1,4 @@
-"""How wide a text is in Arial (Liberation Sans, Helvetica), so that boxes can be measured before they are drawn.
+"""Measure text in Arial (Liberation Sans, Helvetica), so that box sizes are known before drawing.
 
 >>> text_width("iiii", 10) < text_width("MMMM", 10)
 True
@@ -36,12 +36,12 @@ _OTHERS = {
     "✖": 830,
 }
 _BOLD = 1.08
-"""Bold letters are wider by about this much."""
+"""Width ratio of bold letters."""
 
 
 @lru_cache(maxsize=20_000)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Width in points of a text in a font of `size` points."""
+    """Return the width of a text in points, in a font of `size` points."""
     total = 0
     for char in text:
         width = _WIDTHS.get(char) or _OTHERS.get(char)
@@ -58,7 +58,7 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def fitted(text: str, width: float, size: float) -> str:
-    """The text, its middle left out where it is wider than `width` points."""
+    """Return the text, without its middle if it is wider than `width` points."""
     kept = text
     room = len(text)
     while room > 3 and text_width(kept, size) > width:

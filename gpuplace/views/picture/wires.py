@@ -1,4 +1,4 @@
-"""The lines of a picture: how wide and of what kind each is, what its label and its tip say."""
+"""The lines of a picture: width, style, label and tooltip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINE = RULES["line"]
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What is seen of a link."""
+    """The look of a link."""
 
     link: Link
     kind: str
@@ -29,11 +29,11 @@ class Wire:
     pen: float
     on_path: bool = False
     is_dim: bool = False
-    """Whether the trace that is shown goes elsewhere."""
+    """Whether it is outside of the shown trace."""
 
 
 def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
-    """Return what is seen of the lines of a drawing.
+    """Return the looks of a drawing's links.
 
     Folded boxes say what is copied, and lines between ops; of lines by which the same is copied one has a label.
 
@@ -43,49 +43,49 @@ def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
     """
     path = _path_links(drawing, marks)
     is_op = {box.id: box.kind == "op" for box in drawing.boxes}
-    told: set[tuple[str, frozenset[int]]] = set()
+    labelled: set[tuple[str, frozenset[int]]] = set()
     wires = []
     for link in drawing.links:
         wire = wire_of(link, (link.src, link.dst) in path)
         key = (link.src, link.numbers)
-        if key in told or not (is_op[link.src] and is_op[link.dst]):
+        if key in labelled or not (is_op[link.src] and is_op[link.dst]):
             wire = replace(wire, label=())
         else:
-            told.add(key)
+            labelled.add(key)
         wires.append(wire)
     return tuple(wires)
 
 
 def wire_of(link: Link, on_path: bool = False) -> Wire:
-    """What is seen of a link."""
+    """The look of a link."""
     label: tuple[str, ...] = ()
     if link.copies:
         is_known = link.tensor is not None and link.tensor != UNKNOWN and link.copies == 1
         what = str(link.tensor) if is_known else counted(link.copies, "copy", "copies")
         size = "" if link.size == OF_UNKNOWN_SIZE else link.size
         label = (what, size) if size else (what,)
-        told = words("copied_tip", what=what) + (f", {size}" if size else "")
+        text = words("copied_tip", what=what) + (f", {size}" if size else "")
         kind, pen = "copy", _wider(_LINE["copy_pen"], link.copies)
     elif link.tensors:
         is_known = link.tensor is not None and link.tensor != UNKNOWN
-        told = str(link.tensor) if is_known else counted(link.tensors, "tensor")
+        text = str(link.tensor) if is_known else counted(link.tensors, "tensor")
         kind, pen = "tensor", _wider(_LINE["tensor_pen"], link.tensors)
     else:
-        told = counted(link.controls, "control edge")
+        text = counted(link.controls, "control edge")
         kind, pen = "control", float(_LINE["control_pen"])
-    tip = f"{link.name}\n{told}" + ("\non the critical path" if on_path else "")
+    tip = f"{link.name}\n{text}" + ("\non the critical path" if on_path else "")
     return Wire(link, kind, label, tip, max(pen, 3.0) if on_path else pen, on_path)
 
 
 def _wider(pen: float, number: int) -> float:
-    """The pen of a line that stands for some tensors."""
+    """Return the line width for a number of tensors."""
     return pen + min(float(_LINE["most_wider"]), math.log10(number))
 
 
 def _path_links(drawing: Drawing, marks: Marks) -> set[tuple[str, str]]:
-    """Boxes between which the critical path goes."""
+    """Return the pairs of box ids along the critical path."""
     if marks.path is None:
         return set()
     boxes = drawing.box_of[np.array(marks.path.nodes, dtype=np.int64)].tolist()
     ids = [drawing.boxes[box].id for box in boxes]
-    return {(one, other) for one, other in zip(ids, ids[1:], strict=False) if one != other}
+    return {(source, target) for source, target in zip(ids, ids[1:], strict=False) if source != target}

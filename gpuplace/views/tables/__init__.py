@@ -1,1 +1,1 @@
-"""Rows and texts of a placement, from which pages, frames and pictures are made."""
+"""Rows and texts about a placement, from which pages, frames and pictures are built."""

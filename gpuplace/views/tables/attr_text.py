@@ -1,4 +1,4 @@
-"""Attributes of a node in words, long ones shortened, with the first values of constants.
+"""Node attributes as text: long values shortened, constants with their first elements.
 
 >>> value_text((b"loc:@w", b"loc:@b")), value_text(True), value_text(3.0)
 ('loc:@w, loc:@b', 'True', '3.0')
@@ -23,23 +23,23 @@ from gpuplace.views.tables.interner import Interner
 from gpuplace.views.tables.text import printable, shortened
 
 _VALUES = 8
-"""Elements of a constant that are shown."""
+"""Number of elements of a constant that are shown."""
 _ITEMS = 12
-"""Entries of a list that are shown."""
+"""Number of list entries that are shown."""
 _WIDTH = 120
-"""Characters of one value."""
+"""Maximum length of a value, in characters."""
 _HIDDEN = ("_output_shapes",)
-"""Attributes that say what is shown elsewhere."""
+"""Attributes that repeat information shown elsewhere."""
 _LEFT_OUT = ("_class",)
-"""Attributes that a page says in other words, the groups; with them nearly every node has texts of its own."""
+"""Attributes left out on pages, which show them as groups; they would make the lists of nearly all nodes differ."""
 
 
 def attr_rows(placement: Any, node: int) -> list[tuple[str, str]]:
-    """``(name, value)`` of a node's attributes; a constant's ``value`` first. Empty where the source has none.
+    """Return ``(name, value)`` of a node's attributes, a constant's ``value`` first; empty if the source has none.
 
     Args:
-        placement: a `Placement`; of what is none of ours, a log for instance, nothing is known.
-        node: position of the node.
+        placement: a `Placement`; other sources, such as a log, have no attributes.
+        node: the node's position.
     """
     graph = getattr(placement, "graph", None)
     attrs_of = getattr(graph, "attrs", None)
@@ -51,9 +51,10 @@ def attr_rows(placement: Any, node: int) -> list[tuple[str, str]]:
 
 
 def attr_columns(placement: Any) -> dict[str, Any]:
-    """For a page: ``rows``, the distinct lists of ``[name, value]``, and ``of``, the list of each node.
+    """Return the attributes for a page.
 
-    What is in ``_class`` is left out: the groups say it.
+    ``rows`` holds the distinct lists of ``[name, value]``, and ``of`` the index of each node's list. ``_class`` is left
+    out because the page shows the groups.
     """
     rows = Interner()
     count = len(getattr(getattr(placement, "graph", None), "names", ()))
@@ -67,15 +68,15 @@ def attr_columns(placement: Any) -> dict[str, Any]:
 def _readable(attrs: Mapping[str, Any], name: str) -> str:
     try:
         return value_text(attrs[name])
-    except OpError as error:  # a file may hold values that nobody can decode; the others are still of use
+    except OpError as error:  # a file may contain values that cannot be decoded; show the others
         return shortened(printable(f"cannot be decoded: {error.message}"), _WIDTH)
 
 
 def value_text(value: Any) -> str:
-    """One value of an attribute in at most some 120 characters.
+    """Return an attribute value as text of about 120 characters at most.
 
     Raises:
-        OpError: a tensor that is not what its message says.
+        OpError: the value is an invalid tensor.
     """
     if isinstance(value, TensorValue):
         return shortened(_tensor_text(value), _WIDTH)

@@ -1,12 +1,12 @@
-"""Blocks of text, tables and pictures that a page draws: plain values, the same in a notebook and on a report page.
+"""Blocks of text, tables and pictures: plain values that notebooks and report pages draw in the same way.
 
-A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``error``, ``code`` (``copy``: what its
-button says), ``buttons``, ``fields``, ``progress``, ``nodes``, ``picture``, ``table`` or ``side`` (lists of blocks,
-beside each other where there is room). The ``look`` of a table is ``short``, for many bars, ``prose``, for sentences in
-its last column, or ``findings``, for sentences and code in narrow places too. A cell of a table is a text, the look of
-a device, ``{"chips": [look, ...]}``, ``{"node": name}``, ``{"strong": text}``, ``{"text": text, "code": program
-text}``, ``{"check": bool, "name": action, "label": text}`` or ``{"bar": [[share, part, label], ...], "text": ...}``.
-``gpuplace/web/widgets/panel_view.js`` draws them.
+A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``error``, ``code`` (``copy``: the label of
+its button), ``buttons``, ``fields``, ``progress``, ``nodes``, ``picture``, ``table`` or ``side`` (lists of blocks, side
+by side if there is room). The ``look`` of a table is ``short`` for many bars, ``prose`` for sentences in its last
+column, or ``findings`` for sentences and code also on narrow screens. A table cell is a text, the look of a device,
+``{"chips": [look, ...]}``, ``{"node": name}``, ``{"strong": text}``, ``{"text": text, "code": program text}``,
+``{"check": bool, "name": action, "label": text}`` or ``{"bar": [[share, part, label], ...], "text": ...}``. They are
+drawn by ``gpuplace/web/widgets/panel_view.js``.
 
 >>> text_block("Nothing is wrong.", "status")
 {'kind': 'text', 'text': 'Nothing is wrong.', 'tone': 'status'}
@@ -23,37 +23,37 @@ Block = dict[str, Any]
 
 
 def text_block(text: str, tone: str = "") -> Block:
-    """A paragraph; tones are ``faint``, ``alarm``, ``stale`` and ``status``."""
+    """Return a paragraph; tones are ``faint``, ``alarm``, ``stale`` and ``status``."""
     return {"kind": "text", "text": text, "tone": tone}
 
 
 def heading_block(text: str) -> Block:
-    """A heading."""
+    """Return a heading."""
     return {"kind": "heading", "text": text}
 
 
 def button(label: str, action: str, note: str = "") -> dict[str, str]:
-    """A button that sends an action, with words beside it."""
+    """Return a button that sends an action, with an optional note next to it."""
     return {"label": label, "note": note, "action": action}
 
 
 def buttons_block(label: str, buttons: Sequence[Mapping[str, str]]) -> Block:
-    """Buttons beside each other, and what a screen reader calls them."""
+    """Return a row of buttons; ``label`` is its name for screen readers."""
     return {"kind": "buttons", "label": label, "buttons": list(buttons)}
 
 
 def table_block(
     caption: str, columns: Sequence[str], rows: Sequence[Any], numbers: Sequence[int] = (), *, look: str = ""
 ) -> Block:
-    """A table; columns of numbers are aligned to the right."""
-    made = {
+    """Return a table; the columns listed in ``numbers`` are right-aligned."""
+    block = {
         "kind": "table",
         "caption": caption,
         "columns": list(columns),
         "rows": rows,
         "numbers": list(numbers),
     }
-    return {**made, "look": look} if look else made
+    return {**block, "look": look} if look else block
 
 
 def field(
@@ -65,30 +65,30 @@ def field(
     placeholder: str = "",
     options: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A field for a text, or a list of ``options``."""
-    made = {"name": name, "label": label, "value": value, "tip": tip}
+    """Return a text field, or a selection of ``options``."""
+    attributes = {"name": name, "label": label, "value": value, "tip": tip}
     more = {"size": size, "placeholder": placeholder, "options": list(options)}
-    return made | {key: item for key, item in more.items() if item}
+    return attributes | {key: item for key, item in more.items() if item}
 
 
 def fields_block(
     label: str, fields: Sequence[dict[str, Any]], refused: Mapping[str, tuple[Any, Any]] | None = None
 ) -> Block:
-    """Fields beside each other; ``refused`` has what was typed into one, and what is wrong with it."""
+    """Return a row of fields; ``refused`` maps field names to the rejected value and the error."""
     shown = []
-    for known in fields:
-        typed = (refused or {}).get(known["name"])
-        wrong = (
+    for description in fields:
+        rejected = (refused or {}).get(description["name"])
+        correction = (
             {}
-            if typed is None
-            else {"value": str(typed[0]), "error": getattr(typed[1], "message", str(typed[1]))}
+            if rejected is None
+            else {"value": str(rejected[0]), "error": getattr(rejected[1], "message", str(rejected[1]))}
         )
-        shown.append(known | wrong)
+        shown.append(description | correction)
     return {"kind": "fields", "label": label, "fields": shown}
 
 
 def error_card(error: BaseException) -> dict[str, Any]:
-    """An error for the page: its class, TensorFlow's sentence and the facts."""
+    """Return an error for the page: its class, TensorFlow's sentence and the facts."""
     facts = [[label, str(text)] for label, text in getattr(error, "facts", {}).items()]
     if hint := getattr(error, "hint", None):
         facts.append(["try", str(hint)])

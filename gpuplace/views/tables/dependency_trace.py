@@ -1,4 +1,4 @@
-"""All that an op depends on, and all that depends on it: a trace through data and control edges, loops included.
+"""Dependency traces: everything an op depends on, or everything that depends on it, over data and control edges.
 
 ::
 
@@ -11,8 +11,8 @@
 ...     [("a", "Const", "", "/device:CPU:0"), ("b", "Neg", "", "/device:GPU:0"), ("c", "Neg", "", "/device:GPU:0")],
 ...     [("a", 0, "b", 0), ("b", 0, "c", 0)],
 ... )
->>> found = trace_of(view, "b")
->>> found.names, found.text
+>>> trace = trace_of(view, "b")
+>>> trace.names, trace.text
 (('a', 'b'), 'what b depends on: 1 node on CPU:0; 1 copy between devices, of unknown size')
 """
 
@@ -33,16 +33,16 @@ from gpuplace.web.rules import RULES
 from gpuplace.why.names import UnknownNameError, named_by
 
 TRACES = ("inputs", "consumers", "both")
-"""Ways to go from an op: against the edges, along them, or either."""
+"""Directions of a trace: against the edges, along them, or both."""
 _NARROW = 64
-"""Nodes up to which a step is taken one by one, and not by arrays."""
+"""A level with at most this many nodes is expanded node by node instead of by arrays."""
 _WORDS: dict[str, str] = RULES["lights"]["told"]
 _NAME_LETTERS: int = RULES["text"]["lit_letters"]
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What is reached from an op, or from all ops of a name scope."""
+    """The nodes reached from an op, or from all ops of a name scope."""
 
     view: PlacementView = field(repr=False)
     of: str
@@ -50,11 +50,11 @@ class Trace:
     direction: str
     """One of `TRACES`."""
     starts: np.ndarray
-    """Positions of the nodes that it begins at."""
+    """Positions of the starting nodes."""
     nodes: np.ndarray
-    """[nodes] bool: what is reached, and where it begins."""
+    """[nodes] bool: the reached nodes and the starting nodes."""
     edges: np.ndarray
-    """[edges] bool: the edges that were gone along."""
+    """[edges] bool: the traversed edges."""
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.nodes))
@@ -71,36 +71,36 @@ class Trace:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of all nodes in it, in graph order."""
+        """Names of all nodes of the trace, in graph order."""
         return tuple(self.view.names[node] for node in np.flatnonzero(self.nodes).tolist())
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Short device name -> nodes reached, without those it begins at; in the machine's order."""
+        """Short device name -> number of reached nodes, without the starting nodes; in the machine's order."""
         reached = self.nodes.copy()
         reached[self.starts] = False
-        found: dict[str, int] = {}
+        by_label: dict[str, int] = {}
         totals = np.bincount(self.view.device[reached] + 1, minlength=len(self.view.devices) + 1).tolist()
         for label, total in zip(self.view.labels, [*totals[1:], totals[0]], strict=True):
             if total:
-                found[label] = found.get(label, 0) + total
-        return found
+                by_label[label] = by_label.get(label, 0) + total
+        return by_label
 
     @cached_property
     def copies(self) -> tuple[CopyRow, ...]:
-        """Each tensor that is copied to another device on the way."""
+        """The tensors that are copied to another device along the trace."""
         return tuple(self.view.copies_along(self.edges))
 
     @cached_property
     def nbytes(self) -> int | None:
-        """Bytes of the copies whose size is known; None if none is."""
+        """Total size in bytes of the copies with known size; None if none is known."""
         facts = [(copy, self.view.tensor_of(copy.node, copy.output).nbytes) for copy in self.copies]
-        known = [size * copy.runs for copy, size in facts if size is not None]
-        return sum(known) if known or not facts else None
+        sizes = [size * copy.runs for copy, size in facts if size is not None]
+        return sum(sizes) if sizes or not facts else None
 
     @property
     def text(self) -> str:
-        """How many nodes, on which devices, and what is copied on the way, in words."""
+        """The number of nodes, their devices, and the copies along the trace, in words."""
         total = sum(self.counts.values())
         if not total:
             where = "nothing"
@@ -110,11 +110,11 @@ class Trace:
             shares = ", ".join(f"{label} {number:,}" for label, number in self.counts.items())
             where = f"{counted(total, 'node')} ({shares})"
         copies = copies_text(self.view, self.copies) if self.copies else "no copy between devices"
-        told = _WORDS[self.direction].format(name=shortened(self.of, _NAME_LETTERS))
-        return f"{told}: {where}" + (f"; {copies}" if total else "")
+        subject = _WORDS[self.direction].format(name=shortened(self.of, _NAME_LETTERS))
+        return f"{subject}: {where}" + (f"; {copies}" if total else "")
 
     def frame(self, table: str = "nodes") -> DataFrame:
-        """The rows of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames.placement_frames``.
+        """Return the rows of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``jupyter.frames.placement_frames``.
 
         Raises:
             ValueError: there is no such table.
@@ -125,16 +125,16 @@ class Trace:
 
 
 def trace_of(placement: Any, of: Any, direction: str = "inputs") -> Trace:
-    """What an op depends on, or what depends on it.
+    """Trace the nodes that an op depends on, or the nodes that depend on it.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
-        of: name of an op or of a name scope, or an `Operation` or `Tensor`.
+        of: the name of an op or of a name scope, or an `Operation` or `Tensor`.
         direction: one of `TRACES`.
 
     Raises:
-        KeyError: there is no such op or scope; says which names are like it.
-        ValueError: an unknown direction, or a log, which names no edges.
+        KeyError: there is no such op or scope; the message lists similar names.
+        ValueError: the direction is unknown, or the placement is a log, which has no edges.
     """
     view = view_of(placement)
     name = of if isinstance(of, str) else getattr(of, "op", of).name
@@ -154,29 +154,32 @@ def trace_of(placement: Any, of: Any, direction: str = "inputs") -> Trace:
 
 
 def trace_from(view: PlacementView, starts: np.ndarray, direction: str, of: str) -> Trace:
-    """What is reached from some nodes; see `trace_of`."""
+    """Trace from some nodes; see `trace_of`."""
     if direction not in TRACES:
-        raise ValueError(f"Unknown direction {direction!r} of a trace: choose one of {', '.join(TRACES)}")
+        raise ValueError(f"Unknown trace direction {direction!r}: choose one of {', '.join(TRACES)}")
     if not view.knows_edges:
-        raise ValueError("A log names no edges: what an op depends on is known of a graph, not of a log")
+        raise ValueError(
+            "A log contains no edges, so it cannot be traced. Trace a placement of the graph instead."
+        )
     nodes = np.zeros(len(view), dtype=bool)
     nodes[starts] = True
     edges = np.zeros(len(view.src), dtype=bool)
     if direction != "consumers":
-        found = reached(view, starts, upwards=True)
-        nodes |= found
-        edges |= found[view.dst]
+        visited = reached(view, starts, upwards=True)
+        nodes |= visited
+        edges |= visited[view.dst]
     if direction != "inputs":
-        found = reached(view, starts, upwards=False)
-        nodes |= found
-        edges |= found[view.src]
+        visited = reached(view, starts, upwards=False)
+        nodes |= visited
+        edges |= visited[view.src]
     return Trace(view, of, direction, starts, nodes, edges)
 
 
 def reached(view: PlacementView, starts: np.ndarray, *, upwards: bool) -> np.ndarray:
-    """[nodes] bool: what is reached from some nodes against the edges (upwards) or along them, and they themselves.
+    """Return which nodes are reached against the edges (upwards) or along them, [nodes] bool.
 
-    A step from many nodes is one by arrays, a step from few goes node by node: a chain of 100,000 has as many steps.
+    The starting nodes are included. Levels with many nodes are expanded by arrays. Levels with few nodes are expanded
+    node by node, because a chain of 100,000 nodes has as many levels.
     """
     first, other, first_list, other_list = _neighbours(view, upwards)
     flags = bytearray(len(view))
@@ -205,19 +208,19 @@ def reached(view: PlacementView, starts: np.ndarray, *, upwards: bool) -> np.nda
 
 
 _Neighbours = tuple[np.ndarray, np.ndarray, list[int], list[int]]
-_KNOWN: list[tuple[np.ndarray, bool, _Neighbours]] = []
+_CACHE: list[tuple[np.ndarray, bool, _Neighbours]] = []
 
 
 def _neighbours(view: PlacementView, upwards: bool) -> _Neighbours:
-    """Where each node's neighbours begin, and the neighbours; kept for other placements of the same graph."""
+    """Return where each node's neighbours begin, and the neighbours; cached for other placements of the same graph."""
     key = view.src
-    for known, way, found in _KNOWN:
-        if known is key and way is upwards:
-            return found
+    for cached_key, cached_direction, neighbours in _CACHE:
+        if cached_key is key and cached_direction is upwards:
+            return neighbours
     ends, others = (view.dst, view.src) if upwards else (view.src, view.dst)
     order = np.argsort(ends, kind="stable")
     first = np.searchsorted(ends[order], np.arange(len(view) + 1))
     other = others[order]
-    found = (first, other, first.tolist(), other.tolist())
-    _KNOWN[:] = [(key, upwards, found), *_KNOWN[:7]]
-    return found
+    neighbours = (first, other, first.tolist(), other.tolist())
+    _CACHE[:] = [(key, upwards, neighbours), *_CACHE[:7]]
+    return neighbours

@@ -1,4 +1,4 @@
-"""Findings as text, as rows of a table and as JSON.
+"""Findings as text, as table rows and as JSON.
 
 >>> from gpuplace.findings.finding import Finding, Findings
 >>> cause, fix = "GPU:1 has nothing to do.", "Build 2 towers."
@@ -21,88 +21,89 @@ from gpuplace.findings.finding import Finding, Findings
 from gpuplace.views.tables.html import escape, escape_lines
 from gpuplace.why.harmless import harmless_text
 
-NOTHING = "Nothing stands out: no change that was tried saves 1% of the step."
+NOTHING = "Nothing stands out: none of the changes tried saves 1% of the step."
 _INDENT = " " * 10
 
 
-def findings_text(found: Findings) -> str:
-    """Findings as text, a few lines each.
+def findings_text(findings: Findings) -> str:
+    """Return findings as text, a few lines each.
 
     Args:
         found: the findings.
     """
-    if found.skipped:
-        return found.skipped
-    lines = ["What stands out:"] if found.rows else [NOTHING]
-    for number, one in enumerate(found.rows, 1):
-        saved = saving_text(one, found.step_time)
-        lines.append(f"{number}. {one.headline}{f' ({saved})' if saved else ''}")
-        lines += [f"   cause  {one.cause}", f"   fix    {one.fix}"]
-        lines += [f"{_INDENT}{line}" for line in one.code.splitlines()]
-    return "\n".join([*lines, *below(found)])
+    if findings.skipped:
+        return findings.skipped
+    lines = ["What stands out:"] if findings.rows else [NOTHING]
+    for number, finding in enumerate(findings.rows, 1):
+        saved = saving_text(finding, findings.step_time)
+        lines.append(f"{number}. {finding.headline}{f' ({saved})' if saved else ''}")
+        lines += [f"   cause  {finding.cause}", f"   fix    {finding.fix}"]
+        lines += [f"{_INDENT}{line}" for line in finding.code.splitlines()]
+    return "\n".join([*lines, *below(findings)])
 
 
-def below(found: Findings) -> list[str]:
-    """The sentences below the findings: which nodes are harmless, and what was assumed.
+def below(findings: Findings) -> list[str]:
+    """Return the sentences below the findings: the harmless nodes, and the assumptions.
 
     Args:
         found: the findings.
     """
-    return [text for text in (harmless_text(found.harmless), *found.notes) if text]
+    return [text for text in (harmless_text(findings.harmless), *findings.notes) if text]
 
 
-def saving_text(one: Finding, step_time: float) -> str:
-    """What the fix of a finding is predicted to save; ``""`` where that is not predicted.
+def saving_text(finding: Finding, step_time: float) -> str:
+    """Return the predicted saving of a finding's fix; ``""`` if it is not predicted.
 
     Args:
         one: the finding.
-        step_time: seconds of the step.
+        step_time: the predicted step time in seconds.
     """
-    if one.short:
-        return f"{size_text(one.short)} short"
-    if one.gain is None or not step_time:
+    if finding.short:
+        return f"{size_text(finding.short)} short"
+    if finding.gain is None or not step_time:
         return ""
-    return f"saves {seconds_text(one.gain)} of {seconds_text(step_time)}, {one.gain / step_time:.0%}"
+    share = finding.gain / step_time
+    return f"saves {seconds_text(finding.gain)} of {seconds_text(step_time)}, {share:.0%}"
 
 
-def findings_html(found: Findings) -> str:
-    """Findings as HTML, the code of each fix below its cause.
+def findings_html(findings: Findings) -> str:
+    """Return findings as HTML, with the code of each fix below its cause.
 
     Args:
         found: the findings.
     """
-    if found.skipped:
-        return f"<p>{escape(found.skipped)}</p>"
+    if findings.skipped:
+        return f"<p>{escape(findings.skipped)}</p>"
     items = []
-    for one in found:
-        saved = saving_text(one, found.step_time)
-        code = f"<pre>{escape_lines(one.code)}</pre>" if one.code else ""
+    for finding in findings:
+        saved = saving_text(finding, findings.step_time)
+        code = f"<pre>{escape_lines(finding.code)}</pre>" if finding.code else ""
         items.append(
-            f"<li><b>{escape(one.headline)}</b>{f' ({escape(saved)})' if saved else ''}<br>{escape(one.cause)}<br>"
-            f"{escape(one.fix)}{code}</li>"
+            f"<li><b>{escape(finding.headline)}</b>{f' ({escape(saved)})' if saved else ''}<br>"
+            f"{escape(finding.cause)}<br>{escape(finding.fix)}{code}</li>"
         )
     shown = f"<p>What stands out:</p><ol>{''.join(items)}</ol>" if items else f"<p>{NOTHING}</p>"
-    return shown + "".join(f"<p>{escape(text)}</p>" for text in below(found))
+    return shown + "".join(f"<p>{escape(text)}</p>" for text in below(findings))
 
 
-def findings_json(found: Findings) -> list[dict[str, Any]]:
-    """Findings as values that JSON can hold; times are seconds, sizes bytes.
+def findings_json(findings: Findings) -> list[dict[str, Any]]:
+    """Return findings as JSON values; times in seconds, sizes in bytes.
 
     Args:
         found: the findings.
     """
     return [
         {
-            "kind": one.kind,
-            "headline": one.headline,
-            "cause": one.cause,
-            "fix": one.fix,
-            "code": one.code,
-            "gain": one.gain,
-            "short": one.short,
-            "devices": list(one.devices),
-            "nodes": list(one.nodes),
-            "moved": dict(one.moved),
+            "kind": finding.kind,
+            "headline": finding.headline,
+            "cause": finding.cause,
+            "fix": finding.fix,
+            "code": finding.code,
+            "gain": finding.gain,
+            "short": finding.short,
+            "devices": list(finding.devices),
+            "nodes": list(finding.nodes),
+            "moved": dict(finding.moved),
         }
-        for one in found
+        for finding in findings
     ]

@@ -1,4 +1,4 @@
-"""Tables and texts as HTML that needs no script and no style sheet, and so survives a saved or untrusted notebook.
+"""Tables and texts as HTML without scripts and style sheets, which works in saved and untrusted notebooks.
 
 >>> table(("op", "device"), [("a<b", "CPU:0")]).count("a&lt;b")
 1
@@ -24,15 +24,15 @@ _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 _LIMIT = 40
 _CHIPS = 8
 _BAR = 80
-"""Pixels of the longest bar."""
+"""Length of the longest bar in pixels."""
 
 
 class Raw(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
 
 def escape(value: Any) -> str:
-    """A value as HTML text; nothing for None."""
+    """Return a value as HTML text; "" for None."""
     if isinstance(value, Raw):
         return value
     return "" if value is None else html.escape(printable(str(value)), quote=True)
@@ -46,7 +46,7 @@ def table(
     caption: str = "",
     more: int = 0,
 ) -> str:
-    """A table; rows past ``limit``, and ``more`` that are not given, are counted below it."""
+    """Return a table; rows beyond ``limit``, and ``more`` rows that were not passed, are counted below it."""
     body: list[str] = []
     for row in rows:
         if limit is not None and len(body) >= limit:
@@ -61,7 +61,7 @@ def table(
 
 
 def chip(device: str, text: str = "") -> Raw:
-    """A device's label in its colour."""
+    """Return a device's label in its colour."""
     style = device_style(device)
     radius = {"square": 2, "round": 8, "cut": 0}[style.corners]
     border = f"double {LIGHT.frame} 3px" if style.outlines > 1 else f"solid {LIGHT.frame} 1px"
@@ -72,7 +72,7 @@ def chip(device: str, text: str = "") -> Raw:
 
 
 def bar(value: float, most: float, text: str) -> Raw:
-    """A value with a bar that is as long as its part of the most; nothing for NaN.
+    """Return a value with a bar in proportion to the largest value; "" for NaN.
 
     >>> bar(1.0, 2.0, "1 s").count("width:40px"), bar(float("nan"), 2.0, "none")
     (1, '')
@@ -85,7 +85,7 @@ def bar(value: float, most: float, text: str) -> Raw:
 
 
 def node_table(placement: Any, *, limit: int | None = _LIMIT) -> str:
-    """Nodes with type, request and device; a request that was not met is marked."""
+    """Return a table of nodes with type, request and device; overridden requests are marked."""
     count = len(view_of(placement))
     shown = count if limit is None else min(limit, count)
     rows = (
@@ -101,21 +101,21 @@ def node_table(placement: Any, *, limit: int | None = _LIMIT) -> str:
 
 
 def summary(placement: Any) -> str:
-    """Chips with counts, then copies and errors."""
+    """Return chips with node counts, then copies and errors."""
     view = view_of(placement)
     chips = " ".join(
         chip(device, f"{device_label(device)}: {count:,}")
         for device, count in view.counts.items()
         if count or device
     )
-    _, _, told = summary_text(view).partition("; ")
+    _, _, details = summary_text(view).partition("; ")
     errors = "".join(error_html(error) for error in view.errors[:1])
     part = f"<p>{escape(view.part)}</p>" if view.part else ""
-    return f"{part}<p>{counted(len(view), 'node')} &nbsp; {chips} &nbsp; {escape(told)}</p>{errors}"
+    return f"{part}<p>{counted(len(view), 'node')} &nbsp; {chips} &nbsp; {escape(details)}</p>{errors}"
 
 
 def error_html(error: BaseException) -> str:
-    """An error: TensorFlow's sentence, the facts, what to try."""
+    """Return an error: TensorFlow's sentence, the facts, and what to try."""
     message = getattr(error, "sentence", str(error))
     rows = list(getattr(error, "facts", {}).items())
     if hint := getattr(error, "hint", None):
@@ -133,27 +133,28 @@ def error_html(error: BaseException) -> str:
 
 
 def explanation_html(explanation: Any) -> str:
-    """Why a node is where it is: the rules in order with the devices that each leaves, then what would change it."""
-    asked = f"asked for '{explanation.requested}'" if explanation.requested else ""
-    made = f"made at {explanation.source}" if explanation.source else ""
+    """Explain a node's device: the rules in order with the devices that each leaves, then possible changes."""
+    request = f"requested '{explanation.requested}'" if explanation.requested else ""
+    creation = f"created at {explanation.source}" if explanation.source else ""
     ties = f" ({'; '.join(explanation.ties)})" if explanation.ties else ""
     group = f"in a group of {len(explanation.group)}{ties}"
-    told = "; ".join(filter(None, [asked, made, group if len(explanation.group) > 1 else ""]))
+    context = "; ".join(filter(None, [request, creation, group if len(explanation.group) > 1 else ""]))
     rows = []
     for step in explanation.steps:
         left = " ".join(chip(label if "/" in label else f"/device:{label}") for label in step.after[:_CHIPS])
         more = f" +{len(step.after) - _CHIPS}" if len(step.after) > _CHIPS else ""
-        rows.append((step.rule.value, step.note, Raw(left + more or "none")))
-    steps = table(("rule", "what it says", "devices left"), rows)
+        rule = Raw(f'<span title="{escape(step.rule.meaning)}">{escape(step.rule.value)}</span>')
+        rows.append((rule, step.note, Raw(left + more or "none")))
+    steps = table(("rule", "effect", "devices left"), rows)
     remedies = "".join(
-        f"<p>To have it on {escape(kind)}: {escape(text)}</p>" for kind, text in explanation.remedy
+        f"<p>To move it to {escape(kind)}: {escape(text)}</p>" for kind, text in explanation.remedy
     )
     name = f"<b>{escape(explanation.node)}</b> ({escape(explanation.op_type)})"
     where = f"is on {chip(explanation.device)}" if explanation.device else "has no device"
     refused = f'<p role="alert">{escape(explanation.refused)}</p>' if explanation.refused else ""
     anyway = f" It would be here anyway: {escape(explanation.held_by)}." if explanation.anyway else ""
     settled = f"<p><b>{escape(explanation.rule.value)}</b>: {escape(explanation.because)}.{anyway}</p>"
-    return f"<p>{name} {where} {escape(told and f'({told})')}</p>{refused}{settled}{steps}{remedies}"
+    return f"<p>{name} {where} {escape(context and f'({context})')}</p>{refused}{settled}{steps}{remedies}"
 
 
 def _lines(text: str) -> str:
@@ -161,7 +162,7 @@ def _lines(text: str) -> str:
 
 
 def mapping_table(rows: Iterable[Any]) -> str:
-    """The chain physical GPU -> visible GPU -> device, hidden GPUs and reasons included."""
+    """Return the chain physical GPU -> visible GPU -> device, with hidden GPUs and the reasons."""
     shown = [
         (gpu, name, bus, visible, chip(device) if device else "", bytes_text(limit) if limit else "", reason)
         for gpu, name, bus, visible, device, limit, reason in mapping_cells(rows)
@@ -170,12 +171,12 @@ def mapping_table(rows: Iterable[Any]) -> str:
 
 
 def image(svg: str, description: str, dark: str = "") -> str:
-    """A picture inside the page: an ``<img>`` with the SVG in it, which an untrusted notebook keeps.
+    """Return an ``<img>`` with an embedded SVG, which untrusted notebooks display.
 
     Args:
         svg: the picture.
-        description: what it shows, for who does not see it.
-        dark: the same picture in the dark theme, for pages that are dark.
+        description: a text alternative.
+        dark: the same picture in the dark theme, for dark pages.
     """
     data = base64.b64encode((both_themes(svg, dark) if dark else svg).encode("utf-8")).decode("ascii")
     style = "max-width:100%;height:auto;border-radius:6px"
@@ -190,7 +191,7 @@ _SCHEMES = (
     '{color-scheme:dark!important}@media (prefers-color-scheme:dark){[data-theme="auto"] .gp-still'
     "{color-scheme:dark!important}}</style>"
 )
-"""Tells pictures that the page around them is dark: JupyterLab, VS Code, Sphinx's pages."""
+"""Switches pictures to the dark theme on dark pages: JupyterLab, VS Code, Sphinx."""
 _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
 _ATTRIBUTE = re.compile(r'\b(fill|stroke)="(#[0-9a-fA-F]{6})"')
@@ -198,9 +199,9 @@ _SHEET = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 
 def both_themes(light: str, dark: str) -> str:
-    """One SVG of two that differ in colours alone: light, and dark where the page around it is.
+    """Merge two SVGs that differ only in colours into one that follows the theme of its page.
 
-    Colours stay attributes for readers that know no ``light-dark()``; those that know it take the style.
+    Colours stay attributes for viewers without ``light-dark()``; other viewers use the style.
 
     >>> both_themes('<svg><path fill="#ffffff"/></svg>', '<svg><path fill="#000000"/></svg>')
     '<svg style="color-scheme:light dark"><path fill="#ffffff" style="fill:light-dark(#ffffff,#000000)"/></svg>'
@@ -223,17 +224,17 @@ def both_themes(light: str, dark: str) -> str:
 
     def rules(match: re.Match[str]) -> str:
         theirs = iter(_COLOUR.findall(next(sheets)[1]))
-        both = _COLOUR.sub(lambda found: f"light-dark({found[0]},{next(theirs)})", match[1])
+        both = _COLOUR.sub(lambda colour: f"light-dark({colour[0]},{next(theirs)})", match[1])
         return f"{match[0]}<style>{both}</style>"
 
     return _SHEET.sub(rules, _TAG.sub(tag, light))
 
 
 def scrolling(shown: str) -> str:
-    """Pictures of their own size, in a box that scrolls where they are wider than the page."""
+    """Return pictures at their own size, in a box that scrolls if they are wider than the page."""
     return f'<div style="overflow-x:auto">{shown.replace("max-width:100%", "max-width:none")}</div>'
 
 
 def escape_lines(text: str) -> str:
-    """Several lines as HTML text, for ``<pre>``."""
+    """Return several lines as HTML text for ``<pre>``."""
     return "\n".join(map(escape, text.split("\n")))

@@ -1,4 +1,4 @@
-"""Numbers for values that repeat, so that columns hold numbers and each value is written once.
+"""Number repeated values, so that columns hold numbers and each value is stored once.
 
 >>> number = Interner()
 >>> [number(device) for device in ("CPU:0", "GPU:0", "CPU:0")], number.values
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Interner:
-    """Numbers for values; equal values have one number."""
+    """Assigns numbers to values; equal values have the same number."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
@@ -21,5 +21,5 @@ class Interner:
 
     @property
     def values(self) -> list[Any]:
-        """The distinct values by number."""
+        """The distinct values, by number."""
         return list(self.numbers)

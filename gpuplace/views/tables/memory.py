@@ -1,8 +1,8 @@
-"""What is placed on each device, in bytes, beside what the device may use.
+"""Bytes placed on each device, compared with the device's memory limit.
 
-Variables and constants stay for the whole session. Outputs of all other ops are added up as if none were freed and each
-ran once, so that they bound a step from above; an op that passes on what it was given (a reference) adds nothing. Where
-a shape is unknown the tensor is counted, not guessed.
+Variables and constants stay for the whole session. Outputs of all other ops are summed as if each op ran once and no
+output were freed, which is an upper bound for a step. An op that passes a reference through adds nothing. Tensors of
+unknown shape are counted, not estimated.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView, TensorFact
 >>> view = PlacementView.of_columns(
@@ -32,51 +32,52 @@ _VARIABLE, _CONSTANT, _OUTPUT = range(3)
 
 
 class MemoryRow(NamedTuple):
-    """One device."""
+    """The memory of one device."""
 
     device: str
-    """Full name."""
+    """Full device name."""
     nodes: int
     limit: int | None
-    """Bytes that it may use; None for a CPU, which has no limit of its own."""
+    """Memory limit in bytes; None for a CPU, which has none."""
     grows: bool | None
-    """Whether it takes memory as needed (``allow_growth``); None if that is not known."""
+    """Whether it allocates memory on demand (``allow_growth``); None if unknown."""
     variables: int
     """Bytes of variables."""
     constants: int
     """Bytes of constants."""
     outputs: int
-    """Bytes of the outputs of all other ops, each once."""
+    """Bytes of the outputs of all other ops, each counted once."""
     unknown: int
-    """Tensors of unknown size."""
+    """Number of tensors of unknown size."""
     stats: Any = None
-    """Counters of its simulated allocator (`AllocatorStats`), where a session ran."""
+    """Counters of its simulated allocator (`AllocatorStats`) if a session ran."""
 
     @property
     def known(self) -> int:
-        """Bytes of everything whose size is known."""
+        """Total of all known sizes, in bytes."""
         return self.variables + self.constants + self.outputs
 
 
 def tensor_bytes(placement: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(kind, bytes, unknown)`` of each node, [nodes] each: what it makes, how much, and how many of unknown size.
+    """Return ``(kind, bytes, unknown)`` of each node's outputs, [nodes] each.
 
-    Kinds are 0 for a variable, 1 for a constant, 2 for anything else. Worked out once a graph.
+    Kinds are 0 for a variable, 1 for a constant, 2 for anything else; ``unknown`` is the number of outputs of unknown
+    size. The result is cached per graph.
     """
     view = view_of(placement)
     graph = getattr(placement, "graph", None)
-    keeper = graph.__dict__ if graph is not None and hasattr(graph, "__dict__") else view.__dict__
-    found = keeper.get("_tensor_bytes")
-    if found is None:
-        found = keeper["_tensor_bytes"] = _measure(placement, view)
-    return found
+    cache = graph.__dict__ if graph is not None and hasattr(graph, "__dict__") else view.__dict__
+    columns = cache.get("_tensor_bytes")
+    if columns is None:
+        columns = cache["_tensor_bytes"] = _measure(placement, view)
+    return columns
 
 
 def variable_bytes(placement: Any) -> np.ndarray:
-    """Return the bytes of each variable, [nodes]; 0 for other nodes, and where the size is unknown."""
+    """Return the bytes of each variable, [nodes]; 0 for other nodes and for unknown sizes."""
     kind, nbytes, _ = tensor_bytes(placement)
-    found: np.ndarray = np.where(kind == _VARIABLE, nbytes, 0)
-    return found
+    sizes: np.ndarray = np.where(kind == _VARIABLE, nbytes, 0)
+    return sizes
 
 
 def _measure(placement: Any, view: PlacementView) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -90,8 +91,8 @@ def _measure(placement: Any, view: PlacementView) -> tuple[np.ndarray, np.ndarra
         or [_OUTPUT]
     )
     kind = of_type[view.op_type] if len(view) else np.zeros(0, dtype=np.int64)
-    made = list(enumerate(_outputs(placement, view)))
-    for node, outputs in track(made, len(made), "adding up memory"):
+    items = list(enumerate(_outputs(placement, view)))
+    for node, outputs in track(items, len(items), "adding up memory"):
         if kind[node] == _VARIABLE:
             outputs = outputs[:1]
         for output in outputs:
@@ -104,7 +105,7 @@ def _measure(placement: Any, view: PlacementView) -> tuple[np.ndarray, np.ndarra
 
 
 def _outputs(placement: Any, view: PlacementView) -> list[tuple[int, ...]]:
-    """The outputs of each node that are memory of their own; of a mere view those that something reads."""
+    """Return each node's outputs that own memory; for a view without facts, the outputs that are read."""
     facts = getattr(placement, "facts", None)
     if facts is not None:
         of_fact = []
@@ -134,11 +135,11 @@ def _size(placement: Any, view: PlacementView, node: int, output: int) -> int | 
 def memory_rows(
     placement: Any, *, allow_growth: bool | None = None, stats: Mapping[str, Any] | None = None
 ) -> list[MemoryRow]:
-    """A row a device.
+    """Return a row per device.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
-        allow_growth: whether GPUs take memory as needed; None if unknown.
+        allow_growth: whether GPUs allocate memory on demand; None if unknown.
         stats: full device name -> counters of its allocator.
     """
     view = view_of(placement)
@@ -152,8 +153,8 @@ def memory_rows(
     np.add.at(missing, view.device[placed], unknown[placed])
     rows = []
     for position, name in enumerate(view.devices):
-        known = attributes.get(name)
-        gpu = known if known is not None and known.physical_device_desc else None
+        device = attributes.get(name)
+        gpu = device if device is not None and device.physical_device_desc else None
         rows.append(
             MemoryRow(
                 name,

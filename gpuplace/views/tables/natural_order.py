@@ -1,7 +1,7 @@
-"""Texts in the order a reader expects: the numbers in them as numbers, `layer_9` before `layer_10`.
+"""Natural sort order: numbers inside texts compare as numbers, so `layer_9` comes before `layer_10`.
 
-Names of nodes are worked on in parts between slashes: a graph has far fewer different parts than names, and each
-is taken to pieces once. What remains is done with arrays.
+Node names are split at slashes. A graph has far fewer distinct parts than names, and each part is analyzed once; the
+rest is done by arrays.
 
 >>> natural_ranks(["layer_10/w", "layer_9/w", "layer_9", "layer_9/w"]).tolist()
 [2, 1, 0, 1]
@@ -16,14 +16,14 @@ from itertools import chain
 import numpy as np
 
 _PIECES = re.compile(r"(\d+)").split
-_MOST_CELLS = 20_000_000
-"""Cells of a table up to which one is made; a name of a thousand parts among many is sorted without."""
+_MAX_CELLS = 20_000_000
+"""Maximum size of the table of ranks, in cells; larger inputs are sorted one by one."""
 _LONG = 1000
-"""Digits up to which Python makes a number of them in any case."""
+"""Maximum number of digits that Python always converts to an integer."""
 
 
 def natural_ranks(texts: Sequence[str]) -> np.ndarray:
-    """[texts] their ranks from 0, equal texts having the same."""
+    """Return the ranks of texts from 0, [texts]; equal texts have equal ranks."""
     paths: dict[str, int] = {}
     parts: dict[str, int] = {}
     path_of, last_of = [], []
@@ -31,10 +31,10 @@ def natural_ranks(texts: Sequence[str]) -> np.ndarray:
         path, slash, last = text.rpartition("/")
         path_of.append(paths.setdefault(path + slash, len(paths)))
         last_of.append(parts.setdefault(last, len(parts)))
-    # A slash belongs to the part before it: what follows it counts only where that part is the same.
+    # A slash belongs to the part before it, so following parts are compared only if that part is equal.
     rows = [[parts.setdefault(f"{part}/", len(parts)) for part in path.split("/")[:-1]] for path in paths]
     widest = max(map(len, rows), default=0) + 1
-    if len(texts) * widest > _MOST_CELLS:
+    if len(texts) * widest > _MAX_CELLS:
         return _ranks_one_by_one(texts)
     rank = _ranks_of_parts(list(parts)) + 1
     depth = np.array([len(row) for row in rows], dtype=np.int64)
@@ -44,11 +44,11 @@ def natural_ranks(texts: Sequence[str]) -> np.ndarray:
 
 
 def _ranks_of_parts(parts: list[str]) -> np.ndarray:
-    """[parts] ranks of texts without a slash inside."""
+    """Return the ranks of texts without slashes, [parts]."""
     pieces = list(map(_PIECES, parts))
     lengths = np.array([len(row) for row in pieces], dtype=np.int64)
     widest = int(lengths.max(initial=0))
-    if len(parts) * widest > _MOST_CELLS:
+    if len(parts) * widest > _MAX_CELLS:
         return _ranks_one_by_one(parts)
     distinct = set(chain.from_iterable(pieces))
     numbers = {piece for piece in distinct if piece.isdecimal()}
@@ -61,13 +61,13 @@ def _ranks_of_parts(parts: list[str]) -> np.ndarray:
 
 
 def _number_key(digits: str) -> tuple[int, str, str]:
-    """Orders numbers of any length by size, those of one size by how they are written."""
+    """Order numbers of any length by value, and numbers of equal value by their spelling."""
     significant = digits.lstrip("0")
     return len(significant), significant, digits
 
 
 def _table(rows: list[list[int]], lengths: np.ndarray, width: int, value: np.ndarray) -> np.ndarray:
-    """[rows, width] the values of each row's numbers, then zeros."""
+    """Return the values of each row's numbers, padded with zeros, [rows, width]."""
     flat = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
     table = np.zeros((len(rows), width), dtype=np.int64)
     table[np.arange(width) < lengths[:, None]] = value[flat]
@@ -75,7 +75,7 @@ def _table(rows: list[list[int]], lengths: np.ndarray, width: int, value: np.nda
 
 
 def _ranks_of_rows(table: np.ndarray) -> np.ndarray:
-    """[rows] ranks of rows, their first columns counting most."""
+    """Return the ranks of rows in lexicographic order, [rows]."""
     code, size = np.zeros(len(table), dtype=np.int64), 1
     for column in table.T:
         span = int(column.max(initial=0)) + 1

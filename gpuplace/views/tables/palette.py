@@ -1,9 +1,9 @@
-"""Colours of devices: told apart by colour-blind readers, the same in every picture, readable in grey.
+"""Device colours: distinguishable for colour-blind readers, equal in all pictures, readable in grey.
 
-A device's look depends on its name alone, so that GPU:2 is green in every picture, whatever else is shown; the first
-GPU of a parameter server is not blue, as that of the first worker is.
-Colour is never the only sign: boxes carry the device's label, a CPU's box has square corners and a GPU's round ones,
-and from the ninth GPU on the eight colours come again with a double and then a triple outline.
+A device's look depends only on its name, so GPU:2 is green in every picture. The first GPU of a parameter server has
+another colour than the first GPU of a worker. Colour is never the only sign: boxes carry the device's label, CPU boxes
+have square corners and GPU boxes round ones. From the ninth GPU on the eight colours repeat with a double and then a
+triple outline.
 
 >>> device_style("/job:localhost/replica:0/task:0/device:GPU:2").label
 'GPU:2'
@@ -12,10 +12,10 @@ True
 >>> device_style("/device:GPU:2").outlines, device_style("/device:GPU:10").outlines
 (1, 2)
 
-The fills were searched for the largest smallest distance in CIE Lab between any two of them, seen with normal
-vision, with protanopia, deuteranopia and tritanopia (matrices of Machado, Oliveira and Fernandes, "A
-Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, severity 1.0), among those with enough
-contrast to the text on them. They stand in ``gpuplace/web/rules.json``.
+The fills maximize the smallest distance in CIE Lab between any two of them, for normal vision, protanopia,
+deuteranopia and tritanopia (matrices of Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation
+of Color Vision Deficiency", 2009, severity 1.0), among colours with enough contrast to the text on them. They are in
+``gpuplace/web/rules.json``.
 """
 
 from __future__ import annotations
@@ -29,61 +29,63 @@ from gpuplace.web.rules import RULES, words
 
 _COLOURS = RULES["colours"]
 INK: str = _COLOURS["ink"]
-"""Text on every fill."""
+"""Text colour on every fill."""
 
 CPU_FILL: str = _COLOURS["cpu"]
 GPU_FILLS: tuple[str, ...] = tuple(_COLOURS["gpus"])
 """GPU:0 blue, GPU:1 orange, GPU:2 green, GPU:3 pink, GPU:4 yellow, GPU:5 violet, GPU:6 cyan, GPU:7 brown."""
 OTHER_FILLS: tuple[str, ...] = tuple(_COLOURS["others"])
-"""Device types beside CPU and GPU."""
+"""Fills of device types other than CPU and GPU."""
 
 SCALE_FILLS: tuple[str, ...] = tuple(_COLOURS["scale"])
-"""Steps of a number, little to much: each is darker than the one before by 10 or more of 100 in CIE lightness, so that
-the order is seen by everyone and stays in grey."""
+"""Steps of a numeric scale, from low to high. Each is darker than the one before by at least 10 of 100 in CIE
+lightness,
+so the order is visible to everyone and in grey.
+"""
 PAPER: str = _COLOURS["paper"]
-"""Fill of what belongs to no category, and text on the darkest steps."""
+"""Fill of boxes without a category, and text colour on the darkest steps."""
 PATTERNS = ("rising", "dots", "level", "crossed", "falling", "upright", "grid", "rings")
-"""Hatches, one a fill, for print without colour; ``""`` is none."""
+"""Hatch patterns, one per fill, for print without colour; ``""`` is none."""
 MOST_CATEGORIES = 2 * len(GPU_FILLS)
-"""Categories that get a look of their own; further ones are together one."""
+"""Number of categories with a look of their own; all further ones share one."""
 
 NO_DEVICE = ""
-"""Stands for "no device"."""
+"""The name that represents "no device"."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceStyle:
-    """How a device looks."""
+    """The look of a device."""
 
     label: str
-    """Short name, ``GPU:2``; with job and task where the device is not the local process's."""
+    """Short name, ``GPU:2``; with job and task for a device of another process."""
     fill: str
     """Colour of its boxes, ``#rrggbb``."""
     corners: str
-    """``"square"``, ``"round"`` or ``"cut"``: the kind of device where there is no colour."""
+    """``"square"``, ``"round"`` or ``"cut"``: shows the device type without colour."""
     outlines: int
-    """Lines around a box, 1 to 3; tells devices of one colour apart."""
+    """Number of lines around a box, 1 to 3; distinguishes devices of one colour."""
     order: tuple[int, str, int]
-    """Legends list devices by this: CPUs, then GPUs, then others."""
+    """Sort key of legends: CPUs, then GPUs, then others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How what belongs to one category is drawn."""
+    """The look of a category."""
 
     fill: str = PAPER
     """``#rrggbb``."""
     corners: str = "round"
-    """``"square"``, ``"round"`` or ``"cut"``, in the legend; boxes have their device's."""
+    """``"square"``, ``"round"`` or ``"cut"`` in the legend; boxes have the corners of their device."""
     outlines: int = 1
-    """Lines around a box, 1 to 3."""
+    """Number of lines around a box, 1 to 3."""
     pattern: str = ""
-    """One of `PATTERNS` or ``""``, where hatches are asked for."""
+    """One of `PATTERNS`, or ``""``; drawn if hatches are requested."""
     ink: str = INK
-    """Text on the fill."""
+    """Text colour on the fill."""
 
     def chip(self, **more: Any) -> dict[str, Any]:
-        """How its chip looks, for the scripts of widgets and pages."""
+        """Return the look of its chip, for the scripts of widgets and pages."""
         return {
             "fill": self.fill,
             "ink": self.ink,
@@ -95,7 +97,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What is around the boxes."""
+    """The colours around the boxes."""
 
     name: str
     """``"light"`` or ``"dark"``."""
@@ -105,17 +107,17 @@ class Theme:
     faint: str
     """Less important text on the background."""
     edge: str
-    """Tensors that stay on their device."""
+    """Tensors that stay on a device."""
     copy: str
-    """Tensors that cross between devices."""
+    """Tensors that are copied between devices."""
     frame: str
     """Outline of boxes and open scopes."""
     scope: str
-    """Inside of an open scope."""
+    """Background of an open scope."""
     alarm: str
-    """Outline of what failed and of requests that were not met."""
+    """Outline of failed nodes and of overridden requests."""
     mark: str
-    """What was searched for."""
+    """Search matches."""
     path: str
     """The critical path."""
 
@@ -130,10 +132,13 @@ THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
 def theme_named(name: str) -> Theme:
-    """The theme of that name; ValueError for one that does not exist.
+    """Return a theme by name.
 
     >>> theme_named("dark").background
     '#16191d'
+
+    Raises:
+        ValueError: there is no such theme.
     """
     if name not in THEMES:
         raise ValueError(f"Unknown theme {name!r}: choose one of {', '.join(THEMES)}")
@@ -142,7 +147,7 @@ def theme_named(name: str) -> Theme:
 
 @lru_cache(maxsize=4096)
 def device_label(device: str) -> str:
-    """Short name of a device: ``GPU:2``, or ``worker/1 GPU:2`` in another process; ``no device`` for an empty name.
+    """Return a device's short name: ``GPU:2``, ``worker/1 GPU:2`` in another process, ``no device`` for an empty name.
 
     >>> device_label("/job:localhost/replica:0/task:0/device:CPU:0"), device_label("/job:ps/replica:0/task:1/cpu:0")
     ('CPU:0', 'ps/1 CPU:0')
@@ -154,7 +159,7 @@ def device_label(device: str) -> str:
 
 @lru_cache(maxsize=4096)
 def device_style(device: str) -> DeviceStyle:
-    """Look of a device by its name, full or short; ``""`` is the look of a node without a device."""
+    """Return the look of a device by its full or short name; ``""`` for a node without a device."""
     label = device_label(device)
     parsed = parse_name(device) if device else None
     if parsed is None:
@@ -171,12 +176,12 @@ def device_style(device: str) -> DeviceStyle:
 
 
 def _job_shift(job: str | None) -> int:
-    """By how many colours a job's GPUs are away from those of workers, which have the colours of one process."""
+    """Return the colour offset of a job's GPUs; workers have the colours of a single process."""
     return 0 if job in (None, "", "localhost", "worker") else 1 + sum(map(ord, job)) % (len(GPU_FILLS) - 1)
 
 
 def chip_look(device: str, **more: Any) -> dict[str, Any]:
-    """How a device's chip looks, for the scripts of widgets and pages.
+    """Return the look of a device's chip, for the scripts of widgets and pages.
 
     >>> chip_look("/device:GPU:9", count=3)
     {'label': 'GPU:9', 'fill': '#edae69', 'corners': 'round', 'outlines': 2, 'count': 3}
@@ -192,7 +197,7 @@ def chip_look(device: str, **more: Any) -> dict[str, Any]:
 
 
 def device_look(device: str) -> Look:
-    """Look of a device's boxes by its name, full or short.
+    """Return the look of a device's boxes by its full or short name.
 
     >>> device_look("/device:GPU:0").pattern, device_look("/cpu:0").pattern
     ('rising', '')
@@ -203,7 +208,7 @@ def device_look(device: str) -> Look:
 
 
 def category_look(number: int) -> Look:
-    """Look of the category at a place, or that of all further ones together from `MOST_CATEGORIES` on.
+    """Return the look of a category by its number; numbers from `MOST_CATEGORIES` on share one look.
 
     >>> category_look(0).fill == category_look(8).fill, category_look(8).outlines
     (True, 2)
@@ -215,5 +220,5 @@ def category_look(number: int) -> Look:
 
 
 def scale_look(step: int) -> Look:
-    """Look of a step of a number, 0 for the least."""
+    """Return the look of a step of a numeric scale, 0 for the lowest."""
     return Look(SCALE_FILLS[step], "square", 1, "", INK if step < 4 else PAPER)

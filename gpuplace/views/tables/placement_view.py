@@ -1,7 +1,6 @@
-"""What pictures and tables need of a placement, whatever it came from: flat columns, one row per node and one per edge.
+"""A placement as flat columns, one row per node and one per edge: the only input of pictures and tables.
 
-Everything in ``report`` reads a `PlacementView` and nothing else, so that what is placed here, and whatever else is
-given this form, is shown in the same way.
+Placements, logs and any other source that is converted to a `PlacementView` are displayed in the same way.
 
 >>> view = PlacementView.of_columns(
 ...     [("a", "Const", "/cpu:0", "/device:CPU:0"), ("c", "Neg", "", "/device:GPU:0")], [("a", 0, "c", 0)]
@@ -33,36 +32,36 @@ if TYPE_CHECKING:  # shapes and copies load all ops, and a list of nodes asks fo
     from gpuplace.cost.step_copies import StepCopies
 
 CONTROL = -1
-"""Stands in `src_output` of a control edge."""
+"""The value of `src_output` for a control edge."""
 _ERRORS = 3
-"""How many errors are put into words; a large graph can have thousands."""
+"""Number of errors whose messages are written; a large graph can have thousands."""
 NOWHERE = -1
-"""Stands in `device` of a node without one."""
+"""The value of `device` for a node without a device."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFact:
-    """One tensor that an edge carries."""
+    """A tensor carried by an edge."""
 
     dtype: str
-    """``float32``; ``""`` where unknown."""
+    """``float32``; ``""`` if unknown."""
     shape: tuple[int | None, ...] | None
-    """Sizes, None if a size or all are unknown."""
+    """The dimensions, None for an unknown one; None for an unknown rank."""
     nbytes: int | None
-    """Size in bytes, None if unknown."""
+    """Size in bytes; None if unknown."""
     example_bytes: int | None = None
-    """Bytes per example, where the size is proportional to the batch and the batch is unknown."""
+    """Bytes per example, if the size is proportional to an unknown batch size."""
 
     @property
     def size_text(self) -> str:
-        """``3.1 MiB``, ``3.1 MiB per example``, ``unknown size``."""
+        """The size as text: ``3.1 MiB``, ``3.1 MiB per example``, ``unknown size``."""
         if self.nbytes is None and self.example_bytes is not None:
             return words("per_example", size=bytes_text(self.example_bytes))
         return bytes_text(self.nbytes)
 
     @property
     def shape_text(self) -> str:
-        """``2×3``, ``?`` where unknown, ``""`` for a scalar."""
+        """The shape as text: ``2×3``, ``?`` if unknown, ``""`` for a scalar."""
         return "?" if self.shape is None else "×".join("?" if n is None else str(n) for n in self.shape)
 
     def __str__(self) -> str:
@@ -70,7 +69,7 @@ class TensorFact:
 
 
 UNKNOWN = TensorFact("", None, None)
-"""A tensor of which nothing is known."""
+"""A tensor without any known property."""
 
 
 class CopyRow(NamedTuple):
@@ -79,13 +78,13 @@ class CopyRow(NamedTuple):
     node: int
     """Producing node."""
     output: int
-    """Its output."""
+    """Output index of the producing node."""
     source: int
-    """Device that it comes from, an index into ``devices``."""
+    """Source device, an index into ``devices``."""
     target: int
-    """Device that it goes to."""
+    """Destination device, an index into ``devices``."""
     runs: int = 1
-    """How often a step copies it."""
+    """Number of times that a step makes this copy."""
     use: str = ""
     """``"feed"``, ``"fetch"``, or ``""`` between nodes."""
 
@@ -111,38 +110,38 @@ class PlacementView:
     src: np.ndarray
     """[edges] producing node."""
     src_output: np.ndarray
-    """[edges] output of it, or -1 for a control edge."""
+    """[edges] output index of the producing node, or -1 for a control edge."""
     dst: np.ndarray
     """[edges] consuming node."""
     dst_input: np.ndarray
-    """[edges] input of it, or -1 for a control edge."""
+    """[edges] input index of the consuming node, or -1 for a control edge."""
     tensor: Callable[[int, int], TensorFact] = lambda node, output: UNKNOWN
-    """What is known of output ``(node, output)``."""
+    """Returns the known properties of output ``(node, output)``."""
     source_line: Callable[[int], str | None] = lambda node: None
-    """``file:line`` that made a node."""
+    """Returns ``file:line`` of the statement that created a node."""
     guilty: frozenset[int] = frozenset()
     """Nodes that could not be placed and are named in an error."""
     errors: Sequence[Exception] = ()
-    """What went wrong, the first of it in words."""
+    """The errors, as far as their messages are written."""
     release: str = "1.15"
-    """Which TensorFlow decided."""
+    """The TensorFlow release of the placement."""
     output_counts: np.ndarray | None = None
-    """[nodes] how many outputs each node has; None where only the edges tell."""
+    """[nodes] number of outputs of each node; None if only the edges are known."""
     verdicts: Callable[[], Verdicts] | None = None
-    """Gives the rule that settled each device, and the culprit; None if unknown."""
+    """Returns the rule that determined each device, and the culprit; None if unknown."""
     groups: Callable[[], np.ndarray] | None = None
-    """Gives [nodes] a number that is equal for nodes that have to share a device; None if unknown."""
+    """Returns [nodes] a number that is equal for nodes that must share a device; None if unknown."""
     knows_edges: bool = True
-    """False for a log, which names nodes only."""
+    """False for a log, which only lists nodes."""
     part: str = ""
-    """What of a model this is, in words; ``""`` for a graph that is all there is."""
+    """A description of the part of a model that this is; ``""`` for a complete graph."""
     step: Callable[[], Any] | None = None
-    """Gives the `StepCopies` of the graph's step, None where there is no step; None for columns alone."""
+    """Returns the `StepCopies` of the graph's step, or None if there is no step; None for columns without a graph."""
     outside: Callable[[], str] = lambda: ""
-    """Gives a sentence about the nodes outside the step; ``""`` where there are none."""
+    """Returns a sentence about the nodes outside the step; ``""`` if there are none."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
     attached: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What other modules know of names, op types and edges, by keys of theirs; all placements of a graph share it."""
+    """Data of other modules about names, op types and edges, by their own keys; shared by all placements of a graph."""
 
     @classmethod
     def of_columns(
@@ -152,12 +151,12 @@ class PlacementView:
         tensors: Mapping[tuple[str, int], TensorFact] | None = None,
         devices: Sequence[str] = (),
     ) -> PlacementView:
-        """A view from rows ``(name, op type, requested, assigned)`` and ``(src, output, dst, input)``."""
+        """Build a view from rows ``(name, op type, requested, assigned)`` and ``(src, output, dst, input)``."""
         rows, links = list(nodes), list(edges)
         index = {row[0]: i for i, row in enumerate(rows)}
         types = list(dict.fromkeys(row[1] for row in rows))
         requests = list(dict.fromkeys(row[2] for row in rows))
-        known = list(dict.fromkeys([*devices, *sorted({row[3] for row in rows if row[3]})]))
+        all_devices = list(dict.fromkeys([*devices, *sorted({row[3] for row in rows if row[3]})]))
         facts = {(index[name], output): fact for (name, output), fact in (tensors or {}).items()}
         return cls(
             names=[row[0] for row in rows],
@@ -165,8 +164,10 @@ class PlacementView:
             op_type=np.array([types.index(row[1]) for row in rows], dtype=np.int64),
             requests=requests,
             request=np.array([requests.index(row[2]) for row in rows], dtype=np.int64),
-            devices=known,
-            device=np.array([known.index(row[3]) if row[3] else NOWHERE for row in rows], dtype=np.int64),
+            devices=all_devices,
+            device=np.array(
+                [all_devices.index(row[3]) if row[3] else NOWHERE for row in rows], dtype=np.int64
+            ),
             src=np.array([index[link[0]] for link in links], dtype=np.int64),
             src_output=np.array([link[1] for link in links], dtype=np.int64),
             dst=np.array([index[link[2]] for link in links], dtype=np.int64),
@@ -184,37 +185,37 @@ class PlacementView:
 
     @cached_property
     def labels(self) -> list[str]:
-        """Short names of `devices`, and of no device at position -1."""
+        """Short names of `devices`; the label for no device is at position -1."""
         return [*map(device_label, self.devices), device_label("")]
 
     def device_of(self, node: int) -> str:
-        """Full name of a node's device, ``""`` without one."""
+        """Return the full name of a node's device; ``""`` without one."""
         device = int(self.device[node])
         return self.devices[device] if device >= 0 else ""
 
     def op_type_of(self, node: int) -> str:
-        """Op type of a node."""
+        """Return the op type of a node."""
         return self.op_types[self.op_type[node]]
 
     def request_of(self, node: int) -> str:
-        """What was asked for, as written."""
+        """Return the requested device, as written."""
         return self.requests[self.request[node]]
 
     @cached_property
     def is_control(self) -> np.ndarray:
-        """[edges] bool."""
+        """[edges] bool: whether it is a control edge."""
         return self.src_output == CONTROL
 
     @cached_property
     def _copies(self) -> tuple[list[CopyRow], np.ndarray]:
-        """The copies of a step, and [edges] the one that brings each edge its tensor, -1 for none."""
-        found = None if self.step is None else self.step()
-        if found is not None:
+        """The copies of a step, and [edges] the copy that brings an edge its tensor, -1 for none."""
+        step_copies = None if self.step is None else self.step()
+        if step_copies is not None:
             rows = [
                 CopyRow(copy.node, copy.output, copy.source, copy.target, copy.runs, copy.use)
-                for copy in found.rows
+                for copy in step_copies.rows
             ]
-            return rows, found.of_edge
+            return rows, step_copies.of_edge
         here, there = self.device[self.src], self.device[self.dst]
         crossing = np.flatnonzero((here != there) & (here >= 0) & (there >= 0) & ~self.is_control)
         keys = zip(
@@ -227,45 +228,45 @@ class PlacementView:
 
     @property
     def copies(self) -> list[CopyRow]:
-        """Each tensor that a step copies to another device: once for all its consumers there.
+        """Each tensor that a step copies to another device, once for all its consumers there.
 
-        Of a placement these are the copies of its step (`gpuplace.cost.step_copies`), of columns alone those along
-        edges between devices.
+        For a placement these are the copies of its step (`gpuplace.cost.step_copies`); for columns without a graph, one
+        copy per tensor and device along the edges between devices.
         """
         return self._copies[0]
 
     @property
     def copy_of_edge(self) -> np.ndarray:
-        """[edges] position in ``copies`` of the copy that brings an edge its tensor, -1 for none."""
+        """[edges] index into ``copies`` of the copy that brings an edge its tensor; -1 for none."""
         return self._copies[1]
 
     @cached_property
     def is_copy(self) -> np.ndarray:
-        """[edges] bool: a tensor that a step copies from one device to another."""
+        """[edges] bool: whether a step copies the tensor from one device to another."""
         return self.copy_of_edge >= 0
 
     @cached_property
     def is_unmet(self) -> np.ndarray:
-        """[nodes] bool: the node got a device, but not one that it asked for."""
-        met = np.ones((len(self.requests), len(self.devices) + 1), dtype=bool)
+        """[nodes] bool: whether the node's request was overridden: it got a device that does not match."""
+        matches = np.ones((len(self.requests), len(self.devices) + 1), dtype=bool)
         for i, request in enumerate(self.requests):
-            asked = parse_name(request) if request else None
+            requested = parse_name(request) if request else None
             for k, device in enumerate(self.devices):
-                got = parse_name(device)
-                if asked is not None and got is not None:
-                    met[i, k] = asked.is_specification(got)
-        return ~met[self.request, self.device] & (self.device >= 0)
+                assigned = parse_name(device)
+                if requested is not None and assigned is not None:
+                    matches[i, k] = requested.is_specification(assigned)
+        return ~matches[self.request, self.device] & (self.device >= 0)
 
     def tensor_of(self, node: int, output: int) -> TensorFact:
-        """What is known of a tensor; asked of the source once."""
+        """Return the known properties of a tensor; the source is asked once."""
         key = (node, output)
-        found = self._tensors.get(key)
-        if found is None:
-            found = self._tensors[key] = self.tensor(node, output)
-        return found
+        fact = self._tensors.get(key)
+        if fact is None:
+            fact = self._tensors[key] = self.tensor(node, output)
+        return fact
 
     def tensors_of(self, tensors: Sequence[tuple[int, int]]) -> list[TensorFact]:
-        """What is known of many ``(node, output)``."""
+        """Return the known properties of several ``(node, output)``."""
         shown = track(tensors, len(tensors), "reading tensors", " tensors")
         return [self.tensor_of(node, output) for node, output in shown]
 
@@ -280,34 +281,36 @@ class PlacementView:
 
     @cached_property
     def outputs(self) -> np.ndarray:
-        """[nodes] how many outputs each node has, at the least those that are consumed."""
+        """[nodes] number of outputs of each node; a lower bound if only the edges are known."""
         if self.output_counts is not None:
             return self.output_counts
-        found = np.zeros(len(self), dtype=np.int64)
-        np.maximum.at(found, self.src, self.src_output + 1)
-        return found
+        numbers = np.zeros(len(self), dtype=np.int64)
+        np.maximum.at(numbers, self.src, self.src_output + 1)
+        return numbers
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """Full device name -> number of nodes, in the machine's order; ``""`` counts nodes without a device."""
         totals = np.bincount(self.device + 1, minlength=len(self.devices) + 1).tolist()
-        found = dict(zip(self.devices, totals[1:], strict=True))
+        counts = dict(zip(self.devices, totals[1:], strict=True))
         if totals[0]:
-            found[""] = totals[0]
-        return found
+            counts[""] = totals[0]
+        return counts
 
 
 def view_of(placement: Any) -> PlacementView:
-    """The view of a `Placement`, or of what has a `placement_view`; a view is returned as it is. The same object for
-    the same placement."""
+    """Return the view of a `Placement`, or of an object with a `placement_view`; a view is returned unchanged.
+
+    The same placement always gives the same object.
+    """
     if isinstance(placement, PlacementView):
         return placement
-    known = getattr(placement, "placement_view", None)
-    if known is None:
-        known = placement.__dict__.get("_report_view")
-    if known is None:
-        known = placement.__dict__["_report_view"] = _view_of_placement(placement)
-    return known
+    view = getattr(placement, "placement_view", None)
+    if view is None:
+        view = placement.__dict__.get("_report_view")
+    if view is None:
+        view = placement.__dict__["_report_view"] = _view_of_placement(placement)
+    return view
 
 
 def _view_of_placement(placement: Any) -> PlacementView:
@@ -340,7 +343,7 @@ def _view_of_placement(placement: Any) -> PlacementView:
 
         try:
             return step_copies(placement)
-        except OpError:  # an empty or unsound graph, which has no step
+        except OpError:  # an empty or invalid graph has no step
             return None
 
     def outside() -> str:
@@ -369,7 +372,7 @@ def _view_of_placement(placement: Any) -> PlacementView:
         output_counts=outputs[graph.signature] if len(graph) else np.zeros(0, dtype=np.int64),
         verdicts=lambda: verdicts_of(placement),
         groups=(lambda: partition.root) if partition is not None else None,
-        # Of another placement of the same graph the same is known.
+        # Tensors do not depend on the placement, so all placements of a graph share them.
         _tensors=graph.__dict__.setdefault("_tensor_facts", {}),
         attached=graph.__dict__.setdefault("_attached", {}),
     )

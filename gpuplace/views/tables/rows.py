@@ -1,4 +1,4 @@
-"""Rows of a placement, of which frames and pages are made: nodes, devices, scopes, mapping of GPUs.
+"""Rows about a placement, from which frames and pages are built: nodes, devices, scopes, mapping of GPUs.
 
 >>> from gpuplace.views.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns(
@@ -26,41 +26,41 @@ class NodeRow(NamedTuple):
     type: str
     """Op type."""
     requested: str
-    """As written, ``""`` where nothing was asked."""
+    """Requested device as written; ``""`` for none."""
     assigned: str
-    """Full device name, ``""`` without a device."""
+    """Full device name; ``""`` without a device."""
     device: str
     """Short name of `assigned`."""
     is_met: bool | None
-    """Whether the device is what was asked for; None if nothing was asked or there is no device."""
+    """Whether the device matches the request; None without a request or a device."""
     scope: str
-    """Name scope that it lies in."""
+    """Name scope of the node."""
     source: str
-    """``file:line`` that made it, ``""`` where unknown."""
+    """``file:line`` of the statement that created it; ``""`` if unknown."""
     rule: str
-    """The rule that settled the device, ``""`` where nobody knows."""
+    """The rule that determined the device; ``""`` if unknown."""
     decided_by: str
-    """The culprit: the node that the rule applies to, or that is followed."""
+    """The culprit: the node that the rule applies to, or the followed node."""
 
 
 class DeviceRow(NamedTuple):
     """One device of the machine."""
 
     device: str
-    """Full name."""
+    """Full device name."""
     type: str
     memory_limit: int | None
-    """Bytes."""
+    """Memory limit in bytes."""
     nodes: int
-    """How many it was given."""
+    """Number of nodes placed on it."""
     copies_in: int
-    """Tensors sent to it."""
+    """Number of copies to it in a step."""
     bytes_in: int
-    """Bytes of those whose size is known."""
+    """Total size of these copies in bytes, as far as known."""
     size_in: str
-    """Their size in words; ``""`` without copies."""
+    """Their size as text; ``""`` without copies."""
     description: str
-    """What it is, ``""`` for a CPU."""
+    """Description of the physical device; ``""`` for a CPU."""
 
 
 class ScopeRow(NamedTuple):
@@ -69,13 +69,13 @@ class ScopeRow(NamedTuple):
     scope: str
     depth: int
     nodes: int
-    """Nodes inside, at any depth."""
+    """Number of nodes inside, at any depth."""
     devices: dict[str, int]
-    """Short device name -> nodes."""
+    """Short device name -> number of nodes."""
 
 
 def node_rows(placement: Any, nodes: Iterable[int] | None = None) -> Iterator[NodeRow]:
-    """Rows of all nodes, or of those at the positions given."""
+    """Yield rows of all nodes, or of the nodes at the given positions."""
     view = view_of(placement)
     unmet = view.is_unmet
     verdicts = None if view.verdicts is None else view.verdicts()
@@ -96,7 +96,7 @@ def node_rows(placement: Any, nodes: Iterable[int] | None = None) -> Iterator[No
 
 
 def device_rows(placement: Any) -> list[DeviceRow]:
-    """Rows of all devices of the machine; what is not known of them is left out."""
+    """Return rows of all devices of the machine; unknown values are None or empty."""
     view = view_of(placement)
     attributes = getattr(getattr(placement, "device_set", None), "by_name", {})
     received: dict[int, list[CopyRow]] = {}
@@ -104,25 +104,29 @@ def device_rows(placement: Any) -> list[DeviceRow]:
         received.setdefault(copy.target, []).append(copy)
     rows = []
     for position, name in enumerate(view.devices):
-        known = attributes.get(name)
+        attributes_of_device = attributes.get(name)
         copies = received.get(position, [])
         rows.append(
             DeviceRow(
                 name,
-                known.device_type if known else device_label(name).rpartition(" ")[2].partition(":")[0],
-                known.memory_limit if known and known.physical_device_desc else None,
+                attributes_of_device.device_type
+                if attributes_of_device
+                else device_label(name).rpartition(" ")[2].partition(":")[0],
+                attributes_of_device.memory_limit
+                if attributes_of_device and attributes_of_device.physical_device_desc
+                else None,
                 view.counts[name],
                 sum(copy.runs for copy in copies),
                 sum((view.tensor_of(copy.node, copy.output).nbytes or 0) * copy.runs for copy in copies),
                 sizes_text(view, copies) if copies else "",
-                known.physical_device_desc if known else "",
+                attributes_of_device.physical_device_desc if attributes_of_device else "",
             )
         )
     return rows
 
 
 def scope_rows(placement: Any, depth: int = 1) -> list[ScopeRow]:
-    """Rows of the name scopes down to a depth: how many nodes of each are on which device."""
+    """Return rows of the name scopes down to a depth, with the number of nodes on each device."""
     view = view_of(placement)
     tree = scope_tree(view)
     shares = tree.shares(view.device, len(view.devices))
@@ -139,8 +143,10 @@ def scope_rows(placement: Any, depth: int = 1) -> list[ScopeRow]:
 
 
 def mapping_cells(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """`(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows, None if there
-    is none."""
+    """Return `(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows.
+
+    A missing value is None.
+    """
     return [
         (
             row.physical_id,

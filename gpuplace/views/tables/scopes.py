@@ -1,7 +1,7 @@
-"""Name scopes as a tree, with what each holds: how many nodes, on which devices.
+"""Name scopes as a tree, with the number of nodes in each scope by device.
 
-A node ``tower_0/conv/weights`` lies in the scope ``tower_0/conv``. Where a node and a scope have one name, as with a
-variable and the ops made under it, the node lies inside::
+A node ``tower_0/conv/weights`` is in the scope ``tower_0/conv``. If a node and a scope have the same name, as with a
+variable and the ops created under it, the node is inside the scope::
 
     conv/weights                      scope conv
     conv/weights/read           ->      scope weights: (weights), read, Assign
@@ -26,7 +26,7 @@ import numpy as np
 from gpuplace.views.tables.placement_view import PlacementView
 
 ROOT = 0
-"""Position of the outermost scope."""
+"""Position of the root scope."""
 
 _SUFFIX = re.compile(r"_\d+(?=/|$)")
 _NUMBER = re.compile(r"\d+")
@@ -36,8 +36,8 @@ class ScopeTree:
     """The scopes of a graph; parents come before their children.
 
     Attributes:
-        paths: full path of each scope, ``""`` for the outermost.
-        parent: position of each scope's parent; the outermost is its own.
+        paths: full path of each scope; ``""`` for the root.
+        parent: position of each scope's parent; the root is its own parent.
         children: positions of the scopes directly inside each scope, in graph order.
         direct: positions of the nodes directly inside each scope, in graph order.
         scope_of: [nodes] innermost scope of each node.
@@ -52,11 +52,11 @@ class ScopeTree:
             while path not in index:
                 waiting.append(path)
                 path = path.rpartition("/")[0]
-            found = index[path]
+            parent = index[path]
             for path in reversed(waiting):
-                parents.append(found)
-                found = index[path] = len(index)
-            return found
+                parents.append(parent)
+                parent = index[path] = len(index)
+            return parent
 
         prefixes = [name.rpartition("/")[0] for name in names]
         scope_of = [scope(prefix) if prefix else ROOT for prefix in prefixes]
@@ -69,11 +69,11 @@ class ScopeTree:
     def of_scopes(
         cls, names: Sequence[str], paths: Sequence[str], parents: Sequence[int], scope_of: Sequence[int]
     ) -> Self:
-        """A tree whose scopes are not those of the names alone.
+        """Build a tree whose scopes do not follow from the names alone.
 
         Args:
-            names: [nodes] names.
-            paths: [scopes] a text for each that no other has, parents first, the outermost ``""``.
+            names: [nodes] node names.
+            paths: [scopes] a unique text for each scope, parents first; ``""`` for the root.
             parents: [scopes] position of each scope's parent.
             scope_of: [nodes] position of each node's scope.
         """
@@ -103,29 +103,29 @@ class ScopeTree:
         return len(self.paths)
 
     def name(self, scope: int) -> str:
-        """Last part of a scope's path."""
+        """Return the last part of a scope's path."""
         return self.paths[scope].rpartition("/")[2]
 
     def local_name(self, node: int) -> str:
-        """A node's name inside its scope; in brackets where the scope has the node's own name."""
+        """Return a node's name inside its scope; in parentheses if the scope has the node's own name."""
         last = self.names[node].rpartition("/")[2]
         return f"({last})" if self.has_scopes_name(node) else last
 
     def has_scopes_name(self, node: int) -> bool:
-        """Whether a node has the name of the scope that it lies in."""
+        """Return whether a node has the name of its scope."""
         path = self.paths[self.scope_of[node]]
         return bool(path) and self.names[node] == path
 
     @cached_property
     def depth(self) -> np.ndarray:
-        """[scopes] 0 for the outermost."""
+        """[scopes] depth of each scope; 0 for the root."""
         depth = np.zeros(len(self), dtype=np.int64)
         for scope in range(1, len(self)):
             depth[scope] = depth[self.parent[scope]] + 1
         return depth
 
     def sums(self, columns: np.ndarray) -> np.ndarray:
-        """[scopes, ...] sums over all nodes inside each scope of ``columns`` [nodes, ...]."""
+        """Return the sums of ``columns`` [nodes, ...] over all nodes inside each scope, [scopes, ...]."""
         total = np.zeros((len(self), *columns.shape[1:]), dtype=np.int64)
         np.add.at(total, self.scope_of, columns)
         for scope in range(len(self) - 1, 0, -1):
@@ -134,20 +134,20 @@ class ScopeTree:
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """[scopes] nodes inside each scope, at any depth."""
+        """[scopes] number of nodes inside each scope, at any depth."""
         return self.sums(np.ones(len(self.scope_of), dtype=np.int64))
 
     def size(self, scope: int) -> int:
-        """Nodes inside a scope, at any depth."""
+        """Return the number of nodes inside a scope, at any depth."""
         return int(self.sizes[scope])
 
     def is_inside(self, scope: int) -> np.ndarray:
-        """[nodes] bool: whether a node lies in a scope, at any depth."""
-        found: np.ndarray = self.is_below(scope)[self.scope_of]
-        return found
+        """Return whether each node is inside a scope, at any depth, [nodes] bool."""
+        inside: np.ndarray = self.is_below(scope)[self.scope_of]
+        return inside
 
     def is_below(self, scope: int) -> np.ndarray:
-        """[scopes] bool: whether a scope is, or lies in, another."""
+        """Return whether each scope is the given scope or inside it, [scopes] bool."""
         below = np.zeros(len(self), dtype=bool)
         below[scope] = True
         parent = self.parent.tolist()
@@ -156,31 +156,33 @@ class ScopeTree:
         return below
 
     def width(self, scope: int) -> int:
-        """Boxes that a scope shows when it is open and everything inside is closed."""
+        """Return the number of boxes of an open scope whose inner scopes are all closed."""
         return len(self.children[scope]) + len(self.direct[scope])
 
     def shares(self, device: np.ndarray, count: int) -> np.ndarray:
-        """[scopes, count + 1] nodes of each scope by device; the last column counts those without one.
+        """Return the number of nodes of each scope by device, [scopes, count + 1].
+
+        The last column counts nodes without a device.
 
         Args:
             device: [nodes] device of each node, -1 for none.
-            count: how many devices there are.
+            count: the number of devices.
         """
         one_hot = np.zeros((len(device), count + 1), dtype=np.int64)
         one_hot[np.arange(len(device)), device] = 1
         return self.sums(one_hot)
 
     def open_around(self, wanted: np.ndarray, cap: int) -> frozenset[int]:
-        """The scopes to open so that nodes are seen, level by level, as long as no more than ``cap`` boxes show.
+        """Return the scopes to open so that nodes become visible, level by level, without exceeding ``cap`` boxes.
 
         Args:
-            wanted: [nodes] bool.
-            cap: boxes.
+            wanted: [nodes] bool: the nodes to show.
+            cap: the maximum number of boxes.
         """
         inside = self.sums(wanted.astype(np.int64))
 
         def width(scope: int) -> int:
-            """Boxes where what is alike and holds nothing wanted is drawn as one."""
+            """Return the number of boxes, with equal parts that contain none of the nodes drawn as one box."""
             names = [self.name(child) for child in self.children[scope] if not inside[child]]
             names += [self.local_name(node) for node in self.direct[scope] if not wanted[node]]
             return len(set(map(_stem, names))) + self.width(scope) - len(names)
@@ -199,18 +201,18 @@ class ScopeTree:
         return frozenset(opened)
 
     def with_parents(self, scopes: Sequence[int]) -> frozenset[int]:
-        """The scopes and all around them: what must be open for these to be seen open."""
-        found = {ROOT}
+        """Return the scopes with all their ancestors, which must be open to show them."""
+        opened = {ROOT}
         for scope in scopes:
-            while scope not in found:
-                found.add(scope)
+            while scope not in opened:
+                opened.add(scope)
                 scope = int(self.parent[scope])
-        return frozenset(found)
+        return frozenset(opened)
 
     def representative(self, opened: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Where each node is seen: ``(scope, is_closed)``, both [nodes].
+        """Return where each node is visible: ``(scope, is_closed)``, both [nodes].
 
-        ``scope`` is the outermost closed scope around a node, or else its own, open, scope.
+        ``scope`` is the outermost closed scope around a node, or its own scope if all are open.
         """
         shown = np.zeros(len(self), dtype=np.int64)
         closed = np.zeros(len(self), dtype=bool)
@@ -224,34 +226,34 @@ class ScopeTree:
         return shown[self.scope_of], closed[self.scope_of]
 
     def structure(self, scope: int, op_type: np.ndarray) -> int:
-        """A number that is equal for scopes with the same op types under the same names, but for numbers in names."""
-        known = None if self._structures is None else self._structures[0]
-        if known is not op_type:  # compared once for each array, not for each scope
-            same = known is not None and np.array_equal(known, op_type)
+        """Return a number that is equal for scopes with the same op types and names, apart from numbers in names."""
+        cached_op_type = None if self._structures is None else self._structures[0]
+        if cached_op_type is not op_type:  # compare the contents once per array, not per scope
+            same = cached_op_type is not None and np.array_equal(cached_op_type, op_type)
             self._structures = (op_type, self._structures[1] if same and self._structures else {})
         assert self._structures is not None
         return self._structure(scope, *self._structures)
 
-    def _structure(self, scope: int, op_type: np.ndarray, known: dict[int, int]) -> int:
+    def _structure(self, scope: int, op_type: np.ndarray, hashes: dict[int, int]) -> int:
         waiting = [scope]
         while waiting:
-            asked = waiting[-1]
-            if asked in known:
+            current = waiting[-1]
+            if current in hashes:
                 waiting.pop()
-            elif unknown := [child for child in self.children[asked] if child not in known]:
+            elif unknown := [child for child in self.children[current] if child not in hashes]:
                 waiting += unknown
             else:
                 waiting.pop()
-                parts = [(_stem(self.name(child)), known[child]) for child in self.children[asked]]
-                own = _stem(self.name(asked))
-                for node in self.direct[asked]:
+                parts = [(_stem(self.name(child)), hashes[child]) for child in self.children[current]]
+                own = _stem(self.name(current))
+                for node in self.direct[current]:
                     last = _stem(self.names[node].rpartition("/")[2])
                     parts.append(("()" if last == own else last, int(op_type[node])))
-                known[asked] = hash(tuple(sorted(parts)))
-        return known[scope]
+                hashes[current] = hash(tuple(sorted(parts)))
+        return hashes[scope]
 
     def repeats(self, scope: int, op_type: np.ndarray, least: int = 3) -> list[tuple[int, ...]]:
-        """Children of a scope that are copies of one another (towers, layers), in runs of at least ``least``."""
+        """Return runs of at least ``least`` children of a scope that are copies of each other (towers, layers)."""
         runs: dict[tuple[str, int], list[int]] = {}
         by_stem: dict[str, list[int]] = {}
         for child in self.children[scope]:
@@ -265,13 +267,13 @@ class ScopeTree:
 
 @lru_cache(maxsize=50_000)
 def _stem(name: str) -> str:
-    """A name without its numbers: copies ``layer``, ``layer_1``, ``layer_2`` have one stem."""
+    """Return a name without its numbers; ``layer``, ``layer_1`` and ``layer_2`` have the same stem."""
     return _NUMBER.sub("#", _SUFFIX.sub("", name))
 
 
 def scope_tree(view: PlacementView) -> ScopeTree:
-    """The scopes of a view; made once, also for other placements of the same graph."""
+    """Return the scopes of a view; cached for all placements of the same graph."""
     if "scope tree" not in view.attached:
         view.attached["scope tree"] = ScopeTree(view.names)
-    found: ScopeTree = view.attached["scope tree"]
-    return found
+    tree: ScopeTree = view.attached["scope tree"]
+    return tree

@@ -1,4 +1,4 @@
-"""Sizes in words.
+"""Sizes as text.
 
 >>> bytes_text(24), bytes_text(3 << 20), bytes_text(None)
 ('24 B', '3.0 MiB', 'unknown size')
@@ -12,10 +12,10 @@ _UNITS: tuple[str, ...] = tuple(RULES["units"]["bytes"])
 
 
 def bytes_text(nbytes: int | None) -> str:
-    """Return a number of bytes in a unit that people read.
+    """Format a number of bytes with a readable unit.
 
     Args:
-        nbytes: bytes; None where they are unknown.
+        nbytes: the number of bytes; None if unknown.
     """
     if nbytes is None:
         return words("unknown_size")

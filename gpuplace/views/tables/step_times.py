@@ -1,8 +1,8 @@
-"""What one step measured, per node: time and bytes, from the ``step_stats`` of a ``RunMetadata``.
+"""Measured time and bytes of each node in one step, from the ``step_stats`` of a ``RunMetadata``.
 
-A node can stand in several places: on its device, where TensorFlow records the launch of its kernel, and on the
-device's streams (``.../stream:all``, node name ``MatMul:MatMul``), where the kernel's own time is. The times of one
-place are added up (a loop runs a node more than once), and of several places the largest counts.
+A node can occur in several lists: in that of its device, where TensorFlow records the launch of its kernel, and in
+those of the device's streams (``.../stream:all``, node name ``MatMul:MatMul``), with the kernel's own time. Times in
+one list are summed (a loop runs a node several times); over several lists the largest sum counts.
 """
 
 from __future__ import annotations
@@ -20,45 +20,51 @@ _RECEIVE = re.compile(r"(.+) = _(?:Host)?Recv\(")
 
 
 def devices_of(run_metadata: Any) -> Any:
-    """The lists of a ``RunMetadata`` or ``StepStats``; TypeError for anything else."""
+    """Return the device lists of a ``RunMetadata`` or ``StepStats``.
+
+    Raises:
+        TypeError: the argument has another type.
+    """
     stats = getattr(run_metadata, "step_stats", run_metadata)
     devices = getattr(stats, "dev_stats", None)
     if devices is None:
-        raise TypeError(f"run_metadata is a RunMetadata or a StepStats, not {type(run_metadata).__name__}")
+        raise TypeError(
+            f"run_metadata must be a RunMetadata or a StepStats, not {type(run_metadata).__name__}"
+        )
     return devices
 
 
 def measured_us(view: PlacementView, run_metadata: Any) -> np.ndarray:
-    """[nodes] microseconds of each node, NaN for those that did not run.
+    """Return the time of each node in microseconds, [nodes]; NaN for nodes that did not run.
 
     Raises:
-        TypeError: `run_metadata` holds no ``dev_stats``.
-        ValueError: it holds none of the graph's nodes.
+        TypeError: `run_metadata` has no ``dev_stats``.
+        ValueError: it contains none of the graph's nodes.
     """
-    found = np.full(len(view), np.nan)
+    times = np.full(len(view), np.nan)
     for device in devices_of(run_metadata):
-        here: dict[int, float] = {}
+        sums: dict[int, float] = {}
         for stats in device.node_stats:
             node = view.index.get(stats.node_name, view.index.get(stats.node_name.partition(":")[0]))
             if node is not None:
-                lasted = stats.all_end_rel_nanos / 1000 or stats.all_end_rel_micros
-                here[node] = here.get(node, 0.0) + lasted
-        nodes = np.fromiter(here, dtype=np.int64, count=len(here))
-        found[nodes] = np.fmax(found[nodes], np.fromiter(here.values(), dtype=float, count=len(here)))
-    if len(view) and np.isnan(found).all():
+                duration = stats.all_end_rel_nanos / 1000 or stats.all_end_rel_micros
+                sums[node] = sums.get(node, 0.0) + duration
+        nodes = np.fromiter(sums, dtype=np.int64, count=len(sums))
+        times[nodes] = np.fmax(times[nodes], np.fromiter(sums.values(), dtype=float, count=len(sums)))
+    if len(view) and np.isnan(times).all():
         raise ValueError(
-            "The step_stats hold none of this graph's nodes: was trace_level FULL_TRACE, and is it this graph?"
+            "The step_stats contain none of this graph's nodes. Check that this graph ran, with trace_level FULL_TRACE."
         )
-    return found
+    return times
 
 
 def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
-    """[nodes] bytes of each node's outputs, NaN for those that did not run.
+    """Return the bytes of each node's outputs, [nodes]; NaN for nodes that did not run.
 
     Raises:
-        TypeError: `run_metadata` holds no ``dev_stats``.
+        TypeError: `run_metadata` has no ``dev_stats``.
     """
-    found = np.full(len(view), np.nan)
+    sizes = np.full(len(view), np.nan)
     for device in devices_of(run_metadata):
         for stats in device.node_stats:
             node = view.index.get(stats.node_name)
@@ -67,23 +73,23 @@ def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
                     output.tensor_description.allocation_description.requested_bytes
                     for output in stats.output
                 )
-                found[node] = np.fmax(found[node], size)
-    return found
+                sizes[node] = np.fmax(sizes[node], size)
+    return sizes
 
 
 def received_us(run_metadata: Any) -> dict[tuple[str, int, str], float]:
-    """Node, output and short name of the device it went to -> microseconds of that copy, where a ``_Recv`` tells.
+    """Return (node, output, short name of the destination device) -> microseconds of the copy, from ``_Recv`` records.
 
     Raises:
-        TypeError: `run_metadata` holds no ``dev_stats``.
+        TypeError: `run_metadata` has no ``dev_stats``.
     """
-    found = {}
+    times = {}
     for device in devices_of(run_metadata):
         for stats in device.node_stats:
             receive = _RECEIVE.match(getattr(stats, "timeline_label", ""))
             name = None if receive is None else source_name(receive[1])
             if name is not None:
                 slot = stats.output[0].slot if stats.output else 0
-                lasted = stats.all_end_rel_nanos / 1000 or stats.all_end_rel_micros
-                found[name, slot, device_label(device.device)] = lasted
-    return found
+                duration = stats.all_end_rel_nanos / 1000 or stats.all_end_rel_micros
+                times[name, slot, device_label(device.device)] = duration
+    return times

@@ -1,4 +1,4 @@
-"""Plain text: tables, and a placement as a few lines for a terminal or a saved notebook.
+"""Plain text: tables, and summaries of a placement for a terminal or a saved notebook.
 
 >>> print(table_text(("op", "device"), [("a", "CPU:0"), ("MatMul", None)]))
 op      device
@@ -19,19 +19,19 @@ from gpuplace.views.tables.placement_view import CopyRow, PlacementView, view_of
 from gpuplace.views.tables.size_text import bytes_text
 from gpuplace.web.rules import RULES, words
 
-_MOST_PADDED = 80
-_LEAST_WIDTH = 8
+_MAX_PADDED = 80
+_MIN_WIDTH = 8
 MOST_SEARCHING_S = 2
-"""Seconds that a search may take."""
-_LEAST_S = 1e-3
-"""For each text, also when the time is up: what is matched at once still is."""
+"""Time limit of a search, in seconds."""
+_MIN_TIMEOUT_S = 1e-3
+"""Minimum time for each text, even after the limit, so that immediate matches are still found."""
 OF_UNKNOWN_SIZE = words("of_unknown_size")
-"""The size of copies that nothing is known of."""
+"""The size of copies whose sizes are all unknown."""
 _WITHOUT_SPECIALS = re.compile(r"[\w/:, -]*")
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
-    """``1 node``, ``2,000 nodes``.
+    """Return a number with its noun: ``1 node``, ``2,000 nodes``.
 
     >>> counted(1, "copy", "copies"), counted(2000, "node")
     ('1 copy', '2,000 nodes')
@@ -40,7 +40,7 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters and lone surrogates written out, so that it is safe in XML.
+    r"""Return a text with control characters and lone surrogates escaped, so that it is safe in XML.
 
     >>> print(printable("a\x00b\n\ud800"))
     a\x00b\n\ud800
@@ -54,7 +54,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """At most ``width`` characters, the middle left out where there are more.
+    """Return a text of at most ``width`` characters; longer texts are shortened in the middle.
 
     >>> shortened("gradients/tower_0/MatMul_grad/MatMul", 20)
     'gradients/…ad/MatMul'
@@ -66,19 +66,19 @@ def shortened(text: str, width: int) -> str:
 
 
 def searcher(pattern: str) -> Callable[[str], Any]:
-    """Search by regular expression; what is not one is searched for as it is.
+    """Return a search function for a regular expression; an invalid expression is searched for as plain text.
 
-    All that one searcher does ends after `MOST_SEARCHING_S` seconds: ``(a+)+$`` would take years.
+    All searches of one function together end after `MOST_SEARCHING_S` seconds: ``(a+)+$`` could take years.
 
     >>> bool(searcher("Mat.*_1")("MatMul_1")), bool(searcher("a[")("a[0]"))
     (True, True)
 
     Raises:
-        ValueError: by the function that is returned: the time is up.
+        ValueError: raised by the returned function when the time is up.
     """
     if _WITHOUT_SPECIALS.fullmatch(pattern):
         return re.compile(pattern).search
-    import regex  # like `re`, with a limit of time
+    import regex  # like `re`, with a time limit
 
     try:
         compiled = regex.compile(pattern)
@@ -88,11 +88,11 @@ def searcher(pattern: str) -> Callable[[str], Any]:
 
     def search(text: str) -> Any:
         try:
-            return compiled.search(text, timeout=max(end - time.monotonic(), _LEAST_S))
+            return compiled.search(text, timeout=max(end - time.monotonic(), _MIN_TIMEOUT_S))
         except TimeoutError:
             raise ValueError(
-                f"the search for {pattern!r} takes more than {MOST_SEARCHING_S} seconds: a repetition of repetitions, "
-                "such as (a+)+, can be matched in too many ways; leave one of them out"
+                f"the search for {pattern!r} takes more than {MOST_SEARCHING_S} seconds; avoid nested repetitions such "
+                "as (a+)+, which can match in too many ways"
             ) from None
 
     return search
@@ -105,9 +105,9 @@ def table_text(
     more: int = 0,
     width: int | None = None,
 ) -> str:
-    """Columns padded with blanks; ``-`` where there is nothing.
+    """Return columns padded with blanks; ``-`` for an empty cell.
 
-    A column is as wide as its longest cell, except that a cell of more than 80 characters widens it for no other row.
+    A column is as wide as its longest cell, but cells longer than 80 characters do not widen the column for other rows.
 
     >>> print(table_text(("op", "device"), [("gradients/tower_0/MatMul", "CPU:0"), ("b", "GPU:0")], width=24))
     op                device
@@ -115,26 +115,29 @@ def table_text(
     b                 GPU:0
 
     Args:
-        columns: their names.
-        rows: as many values each.
-        limit: how many rows to show; the rest is counted.
-        more: rows that are not given and counted all the same.
-        width: characters a line may have, for which the middle of long cells is left out; None: as long as it gets.
+        columns: the column names.
+        rows: rows with one value per column.
+        limit: the maximum number of rows to show; the rest is counted.
+        more: the number of rows that were not passed; they are counted too.
+        width: the maximum line length in characters, for which long cells are shortened in the middle; None for no
+            limit.
     """
-    kept: list[list[str]] = []
+    cells: list[list[str]] = []
     for row in rows:
-        if limit is not None and len(kept) >= limit:
+        if limit is not None and len(cells) >= limit:
             more += 1
         else:
-            kept.append(["-" if value in (None, "") else printable(str(value)) for value in row])
-    lengths = [list(map(len, column)) for column in zip(columns, *kept, strict=True)]
-    widths = [max((one for one in column if one <= _MOST_PADDED), default=_MOST_PADDED) for column in lengths]
+            cells.append(["-" if value in (None, "") else printable(str(value)) for value in row])
+    lengths = [list(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    widths = [
+        max((length for length in column if length <= _MAX_PADDED), default=_MAX_PADDED) for column in lengths
+    ]
     if width is not None:
         widths = _fitted(list(map(max, lengths)), width - 2 * (len(columns) - 1))
-        kept = [[shortened(cell, most) for cell, most in zip(row, widths, strict=True)] for row in kept]
+        cells = [[shortened(cell, most) for cell, most in zip(row, widths, strict=True)] for row in cells]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [list(columns), *kept]
+        for row in [list(columns), *cells]
     ]
     if more:
         lines.append(f"... and {counted(more, 'more row')}")
@@ -142,15 +145,15 @@ def table_text(
 
 
 def _fitted(widths: list[int], room: int) -> list[int]:
-    """Widths of columns that fit, the widest made narrower; none below that of a short word."""
+    """Return column widths that fit, by narrowing the widest columns, but not below the width of a short word."""
     most = max(widths, default=0)
-    while sum(min(width, most) for width in widths) > room and most > _LEAST_WIDTH:
+    while sum(min(width, most) for width in widths) > room and most > _MIN_WIDTH:
         most -= max(1, (sum(min(width, most) for width in widths) - room) // len(widths))
-    return [min(width, max(most, _LEAST_WIDTH)) for width in widths]
+    return [min(width, max(most, _MIN_WIDTH)) for width in widths]
 
 
 def placement_text(placement: Any, limit: int = 30) -> str:
-    """A placement in lines: counts, copies, errors, then the nodes.
+    """Return a placement as lines of text: counts, copies, errors, then the nodes.
 
     >>> from gpuplace.views.tables.placement_view import PlacementView
     >>> print(placement_text(PlacementView.of_columns([("a", "Const", "/cpu:0", "/device:CPU:0")])))
@@ -173,27 +176,27 @@ def placement_text(placement: Any, limit: int = 30) -> str:
 
 
 def summary_text(placement: Any) -> str:
-    """``7 nodes: 3 on GPU:2, 3 on GPU:3, 1 on CPU:0; 2 copies between devices, 32 B``."""
+    """Return one line: ``7 nodes: 3 on GPU:2, 3 on GPU:3, 1 on CPU:0; 2 copies between devices, 32 B``."""
     view = view_of(placement)
-    known = view.__dict__.get("_summary_text")
-    if known is None:  # asked for several times by all that shows a placement, and long in the making
-        known = view.__dict__["_summary_text"] = _summary_text(view)
-    return known
+    text = view.__dict__.get("_summary_text")
+    if text is None:  # several views of a placement need it, and it is slow to compute
+        text = view.__dict__["_summary_text"] = _summary_text(view)
+    return text
 
 
 def _summary_text(view: PlacementView) -> str:
-    found = [(device_label(device), count) for device, count in view.counts.items() if count]
-    where = ", ".join(
+    counts = [(device_label(device), count) for device, count in view.counts.items() if count]
+    nodes_text = ", ".join(
         f"{count:,} on {label}" if label != "no device" else f"{count:,} without a device"
-        for label, count in found
+        for label, count in counts
     )
     copies = view.copies
-    moved = "nothing is copied between devices" if view.knows_edges else "a log does not list copies"
+    copies_part = "nothing is copied between devices" if view.knows_edges else "a log does not list copies"
     if copies:
-        moved = copies_text(view, copies)
+        copies_part = copies_text(view, copies)
     unmet = int(view.is_unmet.sum())
-    parts = [f"{counted(len(view), 'node')}: {where or 'none'}", moved]
-    parts += [f"{counted(unmet, 'request')} not met"] if unmet else []
+    parts = [f"{counted(len(view), 'node')}: {nodes_text or 'none'}", copies_part]
+    parts += [f"{counted(unmet, 'device request')} overridden"] if unmet else []
     parts += [view.outside().rstrip(".")] if view.outside() else []
     return "; ".join(parts)
 
@@ -203,7 +206,7 @@ def copies_text(view: PlacementView, copies: Sequence[CopyRow]) -> str:
 
     Args:
         view: the placement.
-        copies: some of its copies, at least one.
+        copies: at least one of its copies.
     """
     total = sum(copy.runs for copy in copies)
     return f"{counted(total, 'copy', 'copies')} between devices, {sizes_text(view, copies)}"
@@ -214,19 +217,19 @@ def sizes_text(view: PlacementView, copies: Sequence[CopyRow]) -> str:
 
     Args:
         view: the placement.
-        copies: some of its copies, at least one.
+        copies: at least one of its copies.
     """
-    known = of_examples = unknown = 0
+    known_bytes = bytes_per_example = unknown = 0
     facts = view.tensors_of([(copy.node, copy.output) for copy in copies])
     for fact, copy in zip(facts, copies, strict=True):
         if fact.nbytes is not None:
-            known += fact.nbytes * copy.runs
+            known_bytes += fact.nbytes * copy.runs
         elif fact.example_bytes is not None:
-            of_examples += fact.example_bytes * copy.runs
+            bytes_per_example += fact.example_bytes * copy.runs
         else:
             unknown += copy.runs
-    sizes = [bytes_text(known)] if known or not (of_examples or unknown) else []
-    sizes += [words("per_example", size=bytes_text(of_examples))] if of_examples else []
+    sizes = [bytes_text(known_bytes)] if known_bytes or not (bytes_per_example or unknown) else []
+    sizes += [words("per_example", size=bytes_text(bytes_per_example))] if bytes_per_example else []
     if unknown:
         sizes.append(f"{unknown:,} {OF_UNKNOWN_SIZE}" if sizes else OF_UNKNOWN_SIZE)
     return reduce(lambda first, second: words("and", first=first, second=second), sizes)

@@ -36,11 +36,9 @@ function unmarked(text, n) {
 function reasonOf(n) {
   const reasons = DATA.reasons;
   if (!reasons) return null;
-  const [steps, remedies, ties, because, heldBy, refused, made, like] = reasons.records[reasons.of[n]];
-  const who = like < 0 ? n : like;
-  const text = (i) => unmarked(reasons.strings[i], who);
+  const [steps, remedies, ties, because, heldBy, refused, made] = reasons.records[reasons.of[n]];
+  const text = (i) => unmarked(reasons.strings[i], n);
   return {
-    like: like < 0 || like === n ? "" : nameOf(like),
     steps: steps.map((i) => {
       const [rule, note, after] = reasons.steps[i];
       return { rule: text(rule), note: text(note), after: after.slice(0, NEIGHBOURS).map((d) => lookNamed(text(d))) };
@@ -61,12 +59,11 @@ export function cardOf(n) {
   const outputs = unique(outgoing.of(n).map((e) => E.dst[e]));
   const group = groupOf.has(n) ? DATA.groups[groupOf.get(n)] : null;
   const scope = N.scope[n];
-  const asIs = reason?.like ? `As for ${reason.like}, which has the same op, types, request and device: ` : "";
-  const steps = reason?.steps.map((step, i) => (i || !asIs ? step : { ...step, note: asIs + step.note })) ?? [];
+  const steps = reason?.steps ?? [];
   if (reason?.refused) steps.push({ rule: "refused", note: reason.refused, after: [] });
   return {
     name: nameOf(n),
-    kind: typeOf(n) + (reason?.made ? `, made from ${reason.made}` : ""),
+    kind: typeOf(n) + (reason?.made ? `, derived from ${reason.made}` : ""),
     devices: [{ ...lookOf(n), text: lookOf(n).label }],
     requested: requestOf(n),
     met: requestOf(n) ? N.device[n] >= 0 && !unmet.has(n) : null,
@@ -79,8 +76,9 @@ export function cardOf(n) {
     group: group ? group[0].filter((m) => m !== n).slice(0, NEIGHBOURS).map(nameOf) : [],
     rule: DATA.verdicts ? DATA.verdicts.rules[DATA.verdicts.rule[n]] : "",
     decided_by: DATA.verdicts ? nameOf(DATA.verdicts.culprit[n]) : "",
-    because: asIs ? "" : reason?.because ?? "",
-    held_by: asIs ? "" : reason?.heldBy ?? "",
+    because: reason?.because ?? "",
+    held_by: reason?.heldBy ?? "",
+    terms: DATA.verdicts?.terms ?? {},
     inputs: inputs.slice(0, NEIGHBOURS).map(nameOf),
     more_inputs: Math.max(0, inputs.length - NEIGHBOURS),
     outputs: outputs.slice(0, NEIGHBOURS).map(nameOf),

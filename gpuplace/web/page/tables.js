@@ -87,7 +87,7 @@ function nodeColumns() {
   /** @type {any[]} */
   const columns = RULES.tables.nodes.map((title, c) => ({ title, of: of[c], width: widths[c] }));
   if (DATA.sources.of.length) {
-    columns.push({ title: "made at", of: (n) => sourceOf(n).replace(/^.*[/\\]/, ""), whole: sourceOf, width: 16 });
+    columns.push({ title: "created at", of: (n) => sourceOf(n).replace(/^.*[/\\]/, ""), whole: sourceOf, width: 16 });
   }
   for (const { name, values, unit } of DATA.colours.filter((found) => found.values && found.measured)) {
     const told = (n) => (values[n] === null ? "" : valueText(values[n], unit));

@@ -502,10 +502,12 @@ function render({ model, el }) {
       return;
     }
     const row = (label, value) => (value === null ? [] : [element("dt", {}, label), element("dd", {}, value)]);
-    const names = (title, list, more) =>
+    /** What explains a term on hover, with a dotted underline. */
+    const tip = (term) => (detail.terms?.[term] ? { title: detail.terms[term], class: "gp-term" } : {});
+    const names = (title, list, more, term = "") =>
       list.length
         ? [
-          element("h4", {}, title),
+          element("h4", tip(term), title),
           element(
             "ul",
             { class: "gp-code" },
@@ -553,7 +555,7 @@ function render({ model, el }) {
       if (!card.rule) return [];
       const by = card.decided_by && card.decided_by !== card.name ? ` (${card.decided_by})` : "";
       const because = card.because ? `: ${card.because}` : by;
-      const told = element("p", { class: "gp-verdict" }, element("b", {}, card.rule), because);
+      const told = element("p", { class: "gp-verdict" }, element("b", tip(card.rule), card.rule), because);
       const anyway = element("p", { class: "gp-hint" }, `It would be here anyway: ${card.held_by}.`);
       return card.held_by ? [told, anyway] : [told];
     };
@@ -565,13 +567,19 @@ function render({ model, el }) {
           const left = element("span", { class: "gp-left", "aria-label": "devices left" });
           step.after.forEach((look) => left.append(chip(look), " "));
           if (!step.after.length) left.append(element("span", { class: "gp-note-alarm" }, "none left"));
-          return element("li", {}, element("b", {}, step.rule), element("span", {}, ` ${step.note} `), left);
+          return element(
+            "li",
+            {},
+            element("b", tip(step.rule), step.rule),
+            element("span", {}, ` ${step.note} `),
+            left,
+          );
         }),
       );
     const assigned = element("span", {});
     detail.devices.forEach((look, i) => assigned.append(i ? " " : "", chip(look, look.text)));
     const asked = detail.requested ? element("span", { class: "gp-code" }, detail.requested) : null;
-    if (asked && detail.met === false) asked.append(element("span", { class: "gp-note-alarm" }, "  ≠ not met"));
+    if (asked && detail.met === false) asked.append(element("span", { class: "gp-note-alarm" }, "  ≠ overridden"));
     why.replaceChildren(
       closeWhy(),
       element("h3", {}, detail.name),
@@ -581,17 +589,17 @@ function render({ model, el }) {
         {},
         ...row("assigned", assigned),
         ...row("requested", asked),
-        ...row("made at", detail.source || null),
+        ...row("created at", detail.source || null),
       ),
       ...calls(detail.calls ?? []),
       lights.buttons(),
       element("h4", {}, "Why is this op here?"),
       ...verdict(detail),
       ...(detail.steps.length ? [steps(detail)] : [element("p", { class: "gp-reason" }, detail.reason)]),
-      ...names("Shares its device with", detail.group, 0),
+      ...names("Shares its device with", detail.group, 0, "colocation group"),
       ...detail.remedies.flatMap((
         [kind, text],
-      ) => [element("h4", {}, `To have it on ${kind}`), element("p", {}, text)]),
+      ) => [element("h4", {}, `To move it to ${kind}`), element("p", {}, text)]),
       ...attributes(detail.attrs ?? []),
       ...names("Inputs", detail.inputs, detail.more_inputs),
       ...names("Consumers", detail.outputs, detail.more_outputs),

@@ -12,7 +12,7 @@ const OTHERS = [
   ["Arrow keys", "Move from box to box"],
   ["Enter", "On a box: unfold it, or select it; on a selected call: open its function"],
   ["Space", "On a box: select it"],
-  ["I, C, B, P, L", "Light up inputs, consumers, both, the critical path, nothing"],
+  ["I, C, B, P, L", "Highlight inputs, consumers, both, the critical path, nothing"],
   ["Ctrl + wheel", "Zoom"],
 ];
 

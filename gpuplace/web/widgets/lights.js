@@ -13,7 +13,7 @@ export function lightControls(model) {
   const say = (message) => model.send({ type: "light", ...message });
   const choice = element("select", {
     id,
-    title: "What to light up; the rest is dimmed. On a box: I inputs, C consumers, B both, P critical path, L nothing",
+    title: "Highlight these and dim the rest. On a box: I inputs, C consumers, B both, P critical path, L nothing",
     "data-shortcut": "k",
     onchange: () => say({ what: choice.value }),
     onkeydown: (event) => event.key !== "Tab" && event.stopPropagation(),
@@ -34,8 +34,8 @@ export function lightControls(model) {
   const told = element("span", { class: "gp-lit-text", role: "status" });
   const bar = element(
     "div",
-    { class: "gp-lights", role: "group", "aria-label": "What to light up" },
-    element("span", { class: "gp-row" }, element("label", { for: id }, "Light up"), choice),
+    { class: "gp-lights", role: "group", "aria-label": "Highlighting" },
+    element("span", { class: "gp-row" }, element("label", { for: id }, "Highlight"), choice),
     follow,
     told,
   );
@@ -87,8 +87,8 @@ export function lightControls(model) {
       group.classList.toggle("gp-off", isOn && !number);
       group.classList.toggle("gp-start", isOn && starts.has(of));
       const isOp = group.classList.contains("op");
-      const badged = number && !isOp ? ` ${grouped(number[0])} of ${grouped(number[1])} lit` : "";
-      const more = !isOn || badged ? "" : number ? ", lit" : ", not lit";
+      const badged = number && !isOp ? ` ${grouped(number[0])} of ${grouped(number[1])} highlighted` : "";
+      const more = !isOn || badged ? "" : number ? ", highlighted" : ", not highlighted";
       group.setAttribute("aria-label", `${group.dataset.written}${badged}, ${group.dataset.tip}${more}`);
       if (number && !isOp) badge(group, number);
     }
@@ -105,8 +105,8 @@ export function lightControls(model) {
     const row = element("div", { class: "gp-light-buttons" });
     for (
       const [what, text, label] of [
-        ["inputs", "◉ All inputs", "All inputs: light up all that it depends on"],
-        ["consumers", "◉ All consumers", "All consumers: light up all that depends on it"],
+        ["inputs", "◉ All inputs", "All inputs: highlight all that it depends on"],
+        ["consumers", "◉ All consumers", "All consumers: highlight all that depends on it"],
       ]
     ) {
       if (!known().some(([value]) => value === what)) return null;

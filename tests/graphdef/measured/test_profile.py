@@ -194,5 +194,5 @@ def test_what_is_none(tmp_path, name, data, error, message):
 
 
 def test_it_is_no_graph(path):
-    with pytest.raises(DataLossError, match=r"a profile of TensorFlow's.*\n.*gpuplace timeline"):
+    with pytest.raises(DataLossError, match=r"a TensorFlow profile.*\n.*gpuplace timeline"):
         tf.place(path)

@@ -41,11 +41,11 @@ def test_advice_is_shown_applied_and_taken_back(explorer):
     advice = explorer.advise(steps=40)
     assert advice is explorer.advice and advice.has_gain and explorer.tab == "Advice"
     assert dict(explorer.placement) == before and advice.before == pytest.approx(step)
-    assert advice.text in texts(explorer) and "Take the advice back" not in buttons(explorer)
+    assert advice.text in texts(explorer) and "Revert the recommendation" not in buttons(explorer)
     heard(explorer, type="act", action="advice:all")
     assert dict(explorer.placement) == dict(advice.placement) != before
     assert explorer.estimate.step_time == pytest.approx(advice.value)
-    assert "The advice is applied" in texts(explorer) and explorer.error == ""
+    assert "The recommendation is applied" in texts(explorer) and explorer.error == ""
     explorer.undo()
     assert dict(explorer.placement) == before and explorer.estimate.step_time == pytest.approx(step)
     explorer.redo()
@@ -66,10 +66,10 @@ def test_a_part_of_it_is_applied(explorer):
     part = advice.apply(advice.moves[:1])
     assert dict(explorer.placement) == dict(part.placement) != dict(advice.placement)
     assert explorer.estimate.step_time == pytest.approx(part.value)
-    assert f"1 of {len(advice.moves)} moves are applied" in texts(explorer)
+    assert f"Applied: 1 of {len(advice.moves)} moves." in texts(explorer)
     explorer.apply_advice([])
-    assert dict(explorer.placement) == dict(advice._case.asked)
-    with pytest.raises(InvalidArgumentError, match="Nothing is advised for 'nowhere'"):
+    assert dict(explorer.placement) == dict(advice._case.original)
+    with pytest.raises(InvalidArgumentError, match="There is no recommended move of 'nowhere'"):
         explorer.apply_advice(["nowhere"])
 
 
@@ -81,7 +81,7 @@ def test_the_search_goes_on_beside_the_kernel_and_is_stopped(explorer):
     assert buttons(explorer, explorer._views.note) == ["Stop"] and blocks(
         explorer, "progress", explorer._views.note
     )
-    with pytest.raises(FailedPreconditionError, match="goes on already"):
+    with pytest.raises(FailedPreconditionError, match="is already running"):
         explorer.advise()
     explorer.selected = "loss"  # the kernel answers meanwhile
     assert explorer.reason
@@ -90,7 +90,7 @@ def test_the_search_goes_on_beside_the_kernel_and_is_stopped(explorer):
     advice = explorer.stop_advising(timeout=60)
     assert advice.was_stopped and advice.value <= advice.before
     assert time.perf_counter() - begin < 120
-    assert buttons(explorer, explorer._views.note)[-2:] == ["What moves", "Close"]
+    assert buttons(explorer, explorer._views.note)[-2:] == ["Show moves", "Close"]
     heard(explorer, type="act", action="advice:show")
     assert explorer.tab == "Advice"
     assert "Advise" in buttons(explorer) and "stopped early" in texts(explorer)
@@ -111,7 +111,7 @@ def test_what_goes_wrong_is_said(explorer, monkeypatch):
     heard(explorer, type="act", action="advice:start")
     explorer._views.advising.join()
     (card,) = blocks(explorer, "error")
-    assert "keep: no node is chosen by 'blokc_0'" in card["message"]
+    assert "keep: no node matches 'blokc_0'" in card["message"]
 
     def broken(*args, **options):
         raise ZeroDivisionError("a fault of ours")
@@ -158,13 +158,13 @@ def test_requests_are_settings_of_their_own(explorer, tmp_path):
     assert stranger.requests == {}
     with pytest.raises(ValueError, match="no node 'nothing'"):
         explorer.requests = {"nothing": "/gpu:1"}
-    with pytest.raises(ValueError, match="ask for a device"):
+    with pytest.raises(ValueError, match="must be a device"):
         explorer.requests = {name: "gpu one"}
 
 
 def test_a_log_has_no_advice():
     explorer = tf.explore(tf.parse_log("a: (Add): /job:localhost/replica:0/task:0/device:GPU:0\n"))
     explorer.tab = "Advice"
-    assert "explore its graph" in texts(explorer)
-    with pytest.raises(FailedPreconditionError, match="A log says"):
+    assert "Explore the graph instead" in texts(explorer)
+    with pytest.raises(FailedPreconditionError, match="A log records"):
         explorer.advise()

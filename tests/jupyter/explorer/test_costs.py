@@ -124,7 +124,7 @@ def test_machines_and_batch_sizes_beside_each_other(explorer):
         "Examples a second by batch size"
     )
     heard(explorer, type="set", name="cost:batches", value="many")
-    assert "Batch sizes are whole numbers" in said(explorer)[-1]["message"]
+    assert "Batch sizes must be positive integers" in said(explorer)[-1]["message"]
 
 
 def test_a_size_that_is_not_known_is_the_batch(explorer):
@@ -182,7 +182,7 @@ def test_a_log_has_no_cost(explorer):
     log = tf.parse_log(explorer.log)
     seen = tf.explore(log)
     seen.tab = "Cost"
-    assert "explore its graph" in said(seen)[0]["text"]
+    assert "Explore the graph instead" in said(seen)[0]["text"]
     assert "predicted time" not in seen.colours
 
 

@@ -172,7 +172,7 @@ def test_cuda_visible_devices_by_uuid_and_in_the_order_of_the_bus():
     assert explorer.visible_devices == (0,)
     explorer.visible_devices = (0, 2)
     assert explorer.cuda_visible_devices == "0,2"
-    with pytest.raises(ValueError, match="CUDA_DEVICE_ORDER is FASTEST_FIRST or PCI_BUS_ID, not 'SIZE'"):
+    with pytest.raises(ValueError, match="CUDA_DEVICE_ORDER must be FASTEST_FIRST or PCI_BUS_ID, not 'SIZE'"):
         explorer.cuda_device_order = "SIZE"
 
 
@@ -211,7 +211,7 @@ def test_memory_settings(explorer):
     device = explorer.placement.device_set.by_name[f"{LOCAL}GPU:0"]
     assert device.memory_limit == explorer._what_if.settings.machine.gpus[0].total_bytes // 4
     explorer.tab = "Memory"
-    assert "takes memory as it is needed" in words(explorer._views.pages["Memory"].panel.blocks)
+    assert "reserves memory on demand" in words(explorer._views.pages["Memory"].panel.blocks)
 
 
 @pytest.mark.parametrize(
@@ -266,11 +266,11 @@ def test_a_machine_that_is_not_understood(explorer):
         (
             "per_process_gpu_memory_fraction",
             "half",
-            "a part of each GPU's memory, for example 0.4; got 'half'",
+            "must be a fraction of each GPU's memory, for example 0.4; got 'half'",
         ),
         ("per_process_gpu_memory_fraction", "-1", "got '-1'"),
         ("per_process_gpu_memory_fraction", "nan", "got "),
-        ("device_count:GPU", "two", "device_count GPU is a whole number, for example 1; got 'two'"),
+        ("device_count:GPU", "two", "device_count GPU must be an integer, for example 1; got 'two'"),
         ("no such control", "1", "There is no control"),
         ("release", "3.0", "Unknown release '3.0'"),
     ],
@@ -288,11 +288,11 @@ def test_what_is_typed_wrong_is_said_beside_the_control(explorer, control, typed
 @pytest.mark.parametrize(
     ("name", "value", "part"),
     [
-        ("visible_devices", (0, 4), "4 GPUs, counted from 0"),
+        ("visible_devices", (0, 4), "4 GPUs, numbered from 0"),
         ("release", "1.99", "Unknown release '1.99'"),
         ("selected", "MatMul_9", "no op and no name scope 'MatMul_9'"),
-        ("device_count", {"GPU": "x"}, "device_count GPU is a whole number"),
-        ("per_process_gpu_memory_fraction", -0.5, "a part of each GPU's memory"),
+        ("device_count", {"GPU": "x"}, "device_count GPU must be an integer"),
+        ("per_process_gpu_memory_fraction", -0.5, "must be a fraction of each GPU's memory"),
     ],
 )
 def test_values_that_do_not_exist(explorer, name, value, part):
@@ -374,7 +374,7 @@ def test_remedies_are_tried_before_they_are_offered(explorer):
 
 def test_errors_name_all_nodes_and_the_change_of_the_program(explorer):
     explorer.tab = "Errors"
-    assert "Nothing is wrong" in words(explorer._views.pages["Errors"].panel.blocks)
+    assert "No errors" in words(explorer._views.pages["Errors"].panel.blocks)
     explorer.visible_devices = (0, 1, 2)
     blocks = explorer._views.pages["Errors"].panel.blocks
     named = [name for block in blocks if block["kind"] == "nodes" for name in block["names"]]
@@ -502,16 +502,16 @@ def test_settings_can_be_saved_and_opened(tmp_path):
     )
     assert sent[-1] == {"type": "opened", "error": ""}
     explorer._controls._handle_custom_msg({"type": "open", "text": "[]"}, [])
-    assert "Not saved settings" in sent[-1]["error"]
+    assert "not saved settings" in sent[-1]["error"]
 
 
 @pytest.mark.parametrize(
     "text, told",
     [
-        ("{", "Not saved settings, "),
-        ('{"machine": "cpu"}', "`save_settings` writes them"),
+        ("{", "not a file of saved settings"),
+        ('{"machine": "cpu"}', "These are not saved settings"),
         ('{"gpuplace": "explorer", "settings": {"machin": "cpu"}}', "There is no 'machin' in settings"),
-        ('{"gpuplace": "explorer", "settings": 3}', "settings has names and values; got 3"),
+        ('{"gpuplace": "explorer", "settings": 3}', "settings must map names to values; got 3"),
         ('{"gpuplace": "explorer", "settings": {"machine": "7x Warp"}}', "Unknown GPU model"),
         ('{"gpuplace": "explorer", "settings": {"release": "9"}}', "release"),
     ],
@@ -639,7 +639,7 @@ def test_search(explorer):
     assert found.found == {"text": "1 of 1", "isNone": False, "search": number + 1}
     says(explorer, type="find", text="(")
     assert explorer.selected == "MatMul_1"
-    assert found.found["text"] == "No op's name matches (; not a regular expression: searched for as it is"
+    assert found.found["text"] == "No op's name matches (; not a regular expression; searched as plain text"
     assert found.found["isNone"]
     says(explorer, type="find", text="nowhere")
     assert found.found["text"] == "No op's name matches nowhere"
@@ -655,7 +655,7 @@ def test_scopes_fold_and_unfold():
     assert explorer.svg.count("▸ tower_") == 2
     says(explorer, type="select", id="s1")
     assert explorer.selected == "tower_0"
-    assert "asked for inside: /device:GPU:0" in explorer.reason
+    assert "requested inside: /device:GPU:0" in explorer.reason
     says(explorer, type="toggle", id="s1")
     assert explorer.opened == ("tower_0",)
     assert explorer.svg.count("▸ layer_") == 2
@@ -949,9 +949,9 @@ def test_a_parsed_log_can_be_explored():
     for tab in ("Copies", "Memory", "Errors", "Devices", "Log"):
         explorer.tab = tab
     assert "Tesla K20m" in words(explorer._views.pages["Devices"].panel.blocks)
-    assert explorer._views.pages["Copies"].table.view.empty == "A log does not list copies."
+    assert explorer._views.pages["Copies"].table.view.empty == "A log contains no copies."
     assert ["MatMul_1", "MatMul_1: /job:localhost/replica:0/task:0/gpu:3"] in rows(explorer, "Log")
-    with pytest.raises(tf.errors.FailedPreconditionError, match="A log says where nodes were"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="A log cannot be placed again"):
         explorer.soft_placement = True
     explorer.compare(tf.place(towers(), machine="4x Tesla K20m"))
     assert explorer.moves.rows == ()

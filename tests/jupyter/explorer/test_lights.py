@@ -24,7 +24,7 @@ def lit(explorer):
 def test_inputs_and_consumers_of_the_selected_op(explorer):
     assert lit(explorer) == {"what": "", "text": ""} and explorer.lit == ()
     explorer.light = "inputs"
-    assert explorer.lit_text == "Select an op, and all that it depends on is lit." and "boxes" not in lit(
+    assert explorer.lit_text == "Select an op to highlight all that it depends on." and "boxes" not in lit(
         explorer
     )
     explorer.selected = "MatMul_1"
@@ -141,7 +141,7 @@ def test_a_saved_notebook_shows_what_is_lit(explorer):
 def test_a_log_has_matches_alone():
     explorer = explore(tf.parse_log("MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0\n"))
     assert explorer.lights == ("", "matches")
-    with pytest.raises(ValueError, match="Cannot light 'inputs'"):
+    with pytest.raises(ValueError, match="Cannot highlight 'inputs'"):
         explorer.light = "inputs"
 
 

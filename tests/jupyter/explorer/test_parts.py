@@ -271,7 +271,7 @@ def test_the_program_text_places_the_same(path):
     made = {}
     exec(code, made)
     assert dict(made["placement"]) == dict(explorer.placement)
-    assert "graph: what is explored" in explore(saved_model("s"), machine=TWO).as_python()
+    assert "graph: the explored graph" in explore(saved_model("s"), machine=TWO).as_python()
 
 
 def test_parts_are_compared(path):

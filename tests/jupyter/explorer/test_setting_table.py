@@ -181,6 +181,6 @@ def test_settings_have_the_defaults_of_a_config():
 
 def test_names_that_are_no_setting():
     explorer = explore(towers(), machine="4x Tesla K20m")
-    with pytest.raises(TypeError, match="There is no setting 'grow': choose of tags, "):
+    with pytest.raises(TypeError, match="There is no setting 'grow': choose from tags, "):
         explorer.compare(grow=True)
     assert set(SETTINGS) >= PARTS_OF_A_MODEL

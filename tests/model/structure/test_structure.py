@@ -290,15 +290,29 @@ def test_a_loop_consists_of_condition_body_and_what_it_passes_on():
     inside = [part.label for part in found.parts if part.parent == loop[0]]
     assert sorted(inside) == ["body", "condition", "loop variables"]
     assert part(view, found, "repeat/Less") == "condition"
+    assert "body" in labels_around(view, found, "repeat/Tanh")
+    assert "loop variables" in labels_around(view, found, "repeat/Merge")
 
-    def labels_around(name):
-        place, labels = found.part_of[view.index[name]], set()
-        while place:
-            labels.add(found.parts[place].label)
-            place = found.parts[place].parent
-        return labels
 
-    assert "body" in labels_around("repeat/Tanh") and "loop variables" in labels_around("repeat/Merge")
+def test_an_average_with_a_summary_is_an_average():
+    def build():
+        optimizer, tower_gradients = tf.train.GradientDescentOptimizer(0.1), []
+        for tower in range(2):
+            with tf.name_scope(f"tower_{tower}"), tf.variable_scope("net", reuse=tower > 0):
+                rows = scoped(scoped(scoped(tf.ones([4, 8]), "first"), "second"), "third")
+                tower_gradients.append(optimizer.compute_gradients(tf.reduce_mean(rows)))
+        pairs = []
+        for pair in zip(*tower_gradients, strict=True):
+            average = tf.reduce_mean(tf.stack([gradient for gradient, _ in pair]), 0, name="both")
+            tf.summary.histogram("gradients", average)
+            pairs.append((average, pair[0][1]))
+        optimizer.apply_gradients(pairs)
+
+    view, found = structure(build)
+    assert sum(found.parts[tower].is_tower for tower in range(len(found.parts))) == 2
+    for number in range(3):
+        name = f"both_{number}" if number else "both"
+        assert part(view, found, name) == "gradient averaging", name
 
 
 def test_a_conditional_is_no_loop():
@@ -311,6 +325,49 @@ def test_a_conditional_is_no_loop():
     _, found = structure(build)
     marked = [(part.label, part.is_loop) for part in found.parts if part.is_conditional or part.is_loop]
     assert marked == [("branches", False)]
+
+
+def labels_around(view, found, name):
+    """Labels of the parts around a node, the innermost first."""
+    place, labels = found.part_of[view.index[name]], []
+    while place:
+        labels.append(found.parts[place].label)
+        place = found.parts[place].parent
+    return labels
+
+
+def test_a_conditional_opens_into_its_branches():
+    def build():
+        rows = scoped(tf.placeholder(tf.float32, [4, 8], name="rows"), "first")
+        outer, inner = (tf.placeholder(tf.bool, [], name=name) for name in ("outer_choice", "inner_choice"))
+
+        def wide():
+            noise = tf.random_normal([4, 8], name="noise")  # tied to its branch by a control edge alone
+            return scoped(rows, "wide") + noise
+
+        def narrow():
+            return tf.cond(inner, lambda: tf.nn.relu(rows), lambda: tf.sigmoid(rows), name="inner")
+
+        rows = tf.cond(outer, wide, narrow, name="outer")
+        loss = tf.reduce_sum(scoped(scoped(rows, "second"), "third"))
+        tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    view, found = structure(build)
+    branches = ["false branch", "switches and merges", "true branch"]
+    for conditional in ("outer", "inner"):
+        position = next(n for n, part in enumerate(found.parts) if part.label == conditional)
+        assert found.parts[position].is_conditional
+        inside = [part.label for part in found.parts[1:] if part.parent == position and part.kind != "role"]
+        assert sorted(inside) == branches
+    for name, branch in {
+        "outer/wide/Relu": ["true branch", "outer"],
+        "outer/noise": ["true branch", "outer"],
+        "outer/inner/Relu": ["true branch", "inner", "false branch", "outer"],
+        "outer/inner/Sigmoid": ["false branch", "inner", "false branch", "outer"],
+        "outer/Merge": ["switches and merges", "outer"],
+        "gradients/outer/inner/Relu_grad/ReluGrad": ["true branch", "inner", "false branch", "outer"],
+    }.items():
+        assert labels_around(view, found, name)[-len(branch) :] == branch, name
 
 
 def test_a_chain_is_divided_by_the_numbers_that_its_layers_share():

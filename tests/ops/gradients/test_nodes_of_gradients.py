@@ -14,13 +14,10 @@ import pytest
 from tests.oracle.compare_gradients import SHAPES, TARGET, difference, of_gpuplace
 
 OTHERS = {
-    "neural/FusedBatchNormGrad": "TensorFlow differentiates its formula by an eager tape, whose order is another",
     "reduction/MatrixDiagPartV2": "release 1.15 forgets which diagonals were asked for; the gradient would be wrong",
     "reduction/MatrixDiagV2": "release 1.15 forgets which diagonals were asked for; the gradient would be wrong",
     "reduction/MatrixSetDiagV2": "release 1.15 forgets which diagonals were asked for; the gradient would be wrong",
     "reduction/MatrixInverse-adjoint": "release 1.15 differentiates as if the result were no adjoint, which is wrong",
-    "neural/Svd-values": "TensorFlow declares the shape [0] for vectors that it gives as scalars",
-    "neural/Svd-complex": "TensorFlow declares the shape [0] for vectors that it gives as scalars",
 }
 """Beginnings of the names of graphs that differ -> why."""
 
@@ -52,5 +49,8 @@ def test_every_exception_is_one(differences: dict[str, str]) -> None:
 
 
 def test_nearly_all_are_equal(recorded: dict[str, Any], differences: dict[str, str]) -> None:
-    assert len(differences) == len(recorded["cases"]) * len(SHAPES)
-    assert sum(not told for told in differences.values()) >= 0.98 * len(differences)
+    cases = recorded["cases"]
+    assert len(differences) == len(cases) * len(SHAPES)
+    ops = {case["op"] for case in cases.values()}
+    different = {cases[graph.rpartition("/")[0]]["op"] for graph, told in differences.items() if told}
+    assert len(different) <= 0.02 * len(ops), different

@@ -26,7 +26,7 @@ model.export(sys.argv[1], verbose=False)
 
 def main():
     """Run the program with its output in a file, and write both recordings."""
-    cells = json.loads((NOTEBOOKS / "17-your-own-program.ipynb").read_text())["cells"]
+    cells = json.loads((NOTEBOOKS / "18-your-own-program.ipynb").read_text())["cells"]
     (program,) = (
         "".join(cell["source"]) for cell in cells if "import tensorflow as tf" in "".join(cell["source"])
     )

@@ -71,7 +71,7 @@ def test_what_the_function_asks_for_inside_limits_the_nodes_around_its_call():
     assert step.note == "the function that y calls is limited to '/device:CPU:0' inside"
     with pytest.raises(InvalidArgumentError, match="Cannot merge devices with incompatible types") as caught:
         placed("made_inside")
-    assert caught.value.hint == "ask for what the called function asks for inside, or for no device"
+    assert caught.value.hint == "request the device that is requested inside the called function, or none"
 
 
 def test_a_conflict_across_a_call_names_both_sides():
@@ -113,7 +113,7 @@ def test_functions_that_call_each_other_very_deep(depth, fits):
     if fits:
         assert gpuplace.place(graph, TWO, release="2.21")["a"] == f"{LOCAL}GPU:0"
     else:
-        with pytest.raises(ResourceExhaustedError, match="More than 100 functions"):
+        with pytest.raises(ResourceExhaustedError, match="More than 100 nested function calls"):
             gpuplace.place(graph, TWO, release="2.21")
 
 

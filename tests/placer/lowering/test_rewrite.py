@@ -54,7 +54,7 @@ def test_an_added_node_tells_which_function_and_node_it_comes_from():
     copied = next(name for name in placement if name.startswith("cond/then/_0/"))
     explanation = placement.explain(copied)
     assert explanation.made_from.startswith("StatelessIf 'cond', function cond_true_")
-    assert "made from" in str(explanation)
+    assert "derived from" in str(explanation)
     assert placement.explain("x").made_from is None
     assert placement.explain("cond").made_from == "StatelessIf 'cond'"
 

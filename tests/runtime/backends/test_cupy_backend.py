@@ -71,10 +71,10 @@ def test_sessions_share_streams_and_memory(fake):
     with tf.Session() as one, tf.Session() as other:
         for session in (one, other):
             assert session.run(total, {x: [1, 2]}).tolist() == [2, 4]
-        assert one._maker.backends.keys() == other._maker.backends.keys()
-        for name, backend in one._maker.backends.items():
+        assert one._compiler.backends.keys() == other._compiler.backends.keys()
+        for name, backend in one._compiler.backends.items():
             if backend.owns_arrays:
-                assert backend.compute is other._maker.backends[name].compute
+                assert backend.compute is other._compiler.backends[name].compute
     fake.assert_one_arena()
 
 

@@ -313,7 +313,9 @@ def test_functions_of_the_module(monkeypatch):
     assert process_state.use_machine(None) is None
     with pytest.raises(InvalidArgumentError, match="Unknown GPU model"):
         process_state.use_machine("4x K21m")
-    with pytest.raises(TypeError, match="a machine is a Machine or its text, such as '4x Tesla K20m'; got 4"):
+    with pytest.raises(
+        TypeError, match="a machine must be a Machine or its text, such as '4x Tesla K20m'; got 4"
+    ):
         process_state.use_machine(4)
 
 

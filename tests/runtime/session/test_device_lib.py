@@ -2,6 +2,7 @@
 
 import pytest
 
+import gpuplace as tf
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.runtime.memory.process_state import use_machine
 from gpuplace.runtime.session.device_lib import gpu_device_name, is_gpu_available, list_local_devices
@@ -63,3 +64,11 @@ def test_gpu_device_name():
     assert gpu_device_name() == "/device:GPU:0"
     use_machine("cpu")
     assert gpu_device_name() == ""
+
+
+def test_a_cpu_build_has_no_cuda():
+    use_machine("cpu")
+    assert tf.test.is_built_with_cuda()
+    use_machine("cpu build, 1 XLA_CPU")
+    assert not tf.test.is_built_with_cuda()
+    assert [device.physical_device_desc for device in list_local_devices()] == ["", "device: XLA_CPU device"]

@@ -109,11 +109,11 @@ def test_an_int32_variable_on_a_gpu():
     other = placement.explain("y")
     assert other.device == f"{LOCAL}GPU:0"
     assert other.refused.startswith(
-        "TensorFlow places no node: Cannot assign a device for operation global_step"
+        "TensorFlow rejects the graph: Cannot assign a device for operation global_step"
     )
-    assert f"requested by  nobody, made at {other.source}" in str(other)
+    assert f"requested by  nobody, created at {other.source}" in str(other)
     soft = tf.place(global_step(), "2x Tesla K40c", config=SOFT)
-    assert "instead of '/device:GPU:0': any device, though global_step asked for it" in str(
+    assert "instead of '/device:GPU:0': any device, although global_step asked for it" in str(
         soft.explain("inc")
     )
 
@@ -180,4 +180,4 @@ def test_the_page_says_as_much():
     page = placement.explain("up")._repr_mimebundle_()["text/html"]
     assert "has no device" in page and "in a group of 4" in page
     page = placement.explain("z")._repr_mimebundle_()["text/html"]
-    assert '<p role="alert">TensorFlow places no node: Cannot assign a device' in page
+    assert '<p role="alert">TensorFlow rejects the graph: Cannot assign a device' in page

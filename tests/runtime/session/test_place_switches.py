@@ -79,7 +79,7 @@ def test_of_the_processs_machine(graph, monkeypatch):
 @pytest.mark.parametrize("wrong", [2, True, 1.5, [0.5], ["0"], [True], {"GPU": 1}])
 def test_what_is_no_list_of_gpus(graph, wrong):
     with pytest.raises(
-        TypeError, match="visible_devices is a list of numbers of the machine's GPUs, such as"
+        TypeError, match="visible_devices must be a list of GPU numbers of the machine, such as"
     ):
         tf.place(graph, "2x Tesla K40c", visible_devices=wrong)
 
@@ -87,10 +87,10 @@ def test_what_is_no_list_of_gpus(graph, wrong):
 @pytest.mark.parametrize(
     ("machine", "wrong", "text"),
     [
-        ("2x Tesla K40c", [2], r"The machine has 2 GPUs, counted from 0; got visible_devices=\[2\]"),
-        ("2x Tesla K40c", [-1], "counted from 0"),
+        ("2x Tesla K40c", [2], r"The machine has 2 GPUs, numbered from 0; got visible_devices=\[2\]"),
+        ("2x Tesla K40c", [-1], "numbered from 0"),
         ("cpu", [0], "The machine has 0 GPUs; got"),
-        ("2x Tesla K40c", [1, 1], "names a GPU twice"),
+        ("2x Tesla K40c", [1, 1], "contains a GPU twice"),
     ],
 )
 def test_gpus_that_are_not_there(graph, machine, wrong, text):
@@ -186,7 +186,7 @@ def test_what_is_no_machine(graph, machine):
         lambda: tf.use_machine(machine),
     ):
         with pytest.raises(
-            TypeError, match="a machine is a Machine or its text, such as '4x Tesla K20m'; got"
+            TypeError, match="a machine must be a Machine or its text, such as '4x Tesla K20m'; got"
         ):
             ask()
 
@@ -201,13 +201,11 @@ def test_a_number_of_gpus_says_what_to_write(graph):
 @pytest.mark.parametrize("config", [{"allow_soft_placement": True}, "soft", True, tf.RunOptions()])
 def test_what_is_no_config(graph, config):
     for ask in (lambda: tf.place(graph, "cpu", config), lambda: tf.explore(graph, "cpu", config)):
-        with pytest.raises(TypeError, match="config is a tf.ConfigProto, such as"):
+        with pytest.raises(TypeError, match="config must be a tf.ConfigProto, such as"):
             ask()
 
 
 def test_gpu_options_are_part_of_a_config(graph):
-    with pytest.raises(
-        TypeError, match=r"got GPUOptions \(put it into one: tf.ConfigProto\(gpu_options=...\)\)"
-    ):
+    with pytest.raises(TypeError, match=r"got GPUOptions; pass tf.ConfigProto\(gpu_options=...\)"):
         tf.place(graph, "cpu", tf.GPUOptions())
     assert ConfigProto is tf.ConfigProto

@@ -174,7 +174,7 @@ def test_an_error_inside_a_function_says_which_node_failed_and_with_what():
     assert "\n\t [[node total (defined at " in error.message
     assert error.facts["inputs"] == "float32[2], float32[3]"
     assert error.facts["device"] == GPU
-    assert "test_session.py" in error.facts["made at"]
+    assert "test_session.py" in error.facts["created at"]
     assert error.facts["raised"] == "ValueError in the function that computes Add"
 
 

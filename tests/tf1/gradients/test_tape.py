@@ -49,6 +49,15 @@ def test_sources_between():
     assert value(tape.gradient(z, y)) == 18.0
 
 
+def test_an_operation_added_before_the_watch_is_constant():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+        tape.watch(x)
+        z = y * x
+    assert value(tape.gradient(z, x)) == 9.0
+
+
 def test_given_gradients():
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:

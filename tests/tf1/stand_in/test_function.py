@@ -43,6 +43,51 @@ def test_a_derived_gradient():
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+def integer(x):
+    return tf.cast(x, tf.int32)
+
+
+def real(x):
+    return tf.cast(x, tf.float32)
+
+
+@pytest.mark.parametrize(
+    ("body", "value", "slope"),
+    [
+        (lambda x: x * x + real(integer(x)), 3.25, 4.0),
+        (lambda x: x * real(tf.cast(x, tf.int64)), 1.5, 2.0),
+        (lambda x: real(tf.cast(x, tf.uint8)), 1.0, 1.0),
+        (lambda x: real(integer(x) * 3) + x, 4.5, 4.0),
+        (lambda x: real(5 - integer(x)) + x, 5.5, 0.0),
+        (lambda x: real(integer(3.0 * x) * integer(2.0 * x)) + x, 13.5, 18.0),
+        (lambda x: real(tf.pow(integer(2.0 * x), 2)) + x, 10.5, 13.0),
+        (
+            lambda x: tf.reduce_sum(real(tf.split(tf.stack([integer(x), integer(2.0 * x)]), 2)[1])) + x,
+            4.5,
+            3.0,
+        ),
+        (lambda x: tf.reduce_sum(real(tf.concat([tf.reshape(integer(x), [1]), [2]], 0))) + x, 4.5, 2.0),
+        (lambda x: real(tf.stop_gradient(integer(x))) + x, 2.5, 1.0),
+        (lambda x: 0.5 * real(integer(x)) + x, 2.0, 1.0),
+        (lambda x: real(integer(tf.cast(x, tf.bool))) + x, 2.5, 1.0),
+    ],
+)
+def test_the_gradient_of_a_function_passes_through_integers(body, value, slope):
+    x = tf.constant(1.5)
+    result = Defun(tf.float32, func_name="body")(body)(x)
+    assert run([result, *tf.gradients(result, x)]) == [value, slope]
+
+
+def test_the_gradient_of_a_function_with_a_loop():
+    @Defun(tf.float32)
+    def powers(x):
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x * real(i)), (1, x))[1]
+
+    x = tf.constant(1.5)
+    result = powers(x)
+    assert run([result, *tf.gradients(result, x)]) == [6.75, 13.5]
+
+
 def test_gradients_that_are_given():
     @Defun(tf.float32, tf.float32)
     def tenfold(x, dy):

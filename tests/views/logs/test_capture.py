@@ -238,7 +238,7 @@ def test_the_line_break_of_a_held_line_is_held_too():
 
 def test_the_pump_is_killed(capfd):
     log = gpuplace.capture_log()
-    with pytest.raises(gpuplace.errors.InternalError, match="was ended"), log:
+    with pytest.raises(gpuplace.errors.InternalError, match="was killed"), log:
         log._stretch.redirection.process.kill()
         log._stretch.redirection.process.wait()
     os.write(1, b"after\n")
@@ -247,11 +247,11 @@ def test_the_pump_is_killed(capfd):
 
 def test_begun_twice_and_read_too_early(capfd):
     with gpuplace.capture_log() as log:
-        with pytest.raises(gpuplace.errors.FailedPreconditionError, match="begun already"):
+        with pytest.raises(gpuplace.errors.FailedPreconditionError, match="already used"):
             log.__enter__()
         with pytest.raises(gpuplace.errors.FailedPreconditionError, match="has not ended"):
             _ = log.stdout
-        assert repr(log) == "<LogCapture, not ended>"
+        assert repr(log) == "<LogCapture, still running>"
 
 
 def fake_tensorflow(monkeypatch, version: str = "2.21.0") -> list[bool]:
@@ -303,7 +303,7 @@ def test_the_switch_of_tensorflow_1_is_the_programs(monkeypatch, capfd):
 def test_tensorflow_imported_within_the_block(monkeypatch, capfd):
     with gpuplace.capture_log() as log:
         fake_tensorflow(monkeypatch)
-    assert "imported within the block" in log.missing
+    assert "imported inside the block" in log.missing
 
 
 def test_an_error_of_the_switch_undoes_the_capture(monkeypatch, capfd):

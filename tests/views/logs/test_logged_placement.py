@@ -128,7 +128,7 @@ def test_the_machine_of_a_log_has_the_lower_numbers_too():
 
 def test_explain_says_that_a_log_has_no_reasons():
     log = tf.parse_log(f"a: (Const): {L}/device:GPU:2\n")
-    assert "line 1" in str(log.explain("a")) and "not why" in str(log.explain("a"))
+    assert "line 1" in str(log.explain("a")) and "not reasons" in str(log.explain("a"))
     with pytest.raises(KeyError, match="no node 'b'"):
         log.explain("b")
 
@@ -234,7 +234,7 @@ def test_nodes_that_cannot_be_where_their_resource_is():
     ]
     assert logged_frame(log, "overridden").loc["fc/b", "nodes"] == 3
     first = next(note for note in log.notes if note.kind == "colocation")
-    assert first.text == f"3 nodes with fc/b cannot be on /device:GPU:1 and are on {where}"
+    assert first.text == f"3 nodes colocated with fc/b cannot run on /device:GPU:1 and run on {where}"
 
 
 def test_a_file_of_overridden_requests_alone_is_a_log(tmp_path):

@@ -23,10 +23,10 @@ CPU = [
     ("DecodePng", 1, 0, "no GPU kernel"),
     ("IteratorGetNext", 1, 0, "has GPU kernels"),
     ("MatMul", 1, 0, "GPU kernels, but not for int32, int64"),
-    ("MyOwnOp", 1, 0, "not an op of TensorFlow's own"),
+    ("MyOwnOp", 1, 0, "a custom op, not part of TensorFlow"),
     ("_Arg", 1, 0, ""),
-    ("_MklMatMul", 1, 0, "MatMul as oneDNN computes it, for CPUs alone"),
-    ("__inference_step_12", 0, 1, "a function: its nodes have rows of their own"),
+    ("_MklMatMul", 1, 0, "oneDNN version of MatMul, for CPUs only"),
+    ("__inference_step_12", 0, 1, "a function; its nodes have their own rows"),
 ]
 
 
@@ -57,5 +57,5 @@ def test_notebook_view_and_page(log):
 
     shown = log._repr_mimebundle_()
     for text in (shown["text/html"], page_html(log)):
-        assert "MatMul as oneDNN computes it" in text and "no GPU kernel" in text
+        assert "oneDNN version of MatMul" in text and "no GPU kernel" in text
     assert "CPU:0   DecodePng            1      0            no GPU kernel" in shown["text/plain"]

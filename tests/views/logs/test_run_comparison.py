@@ -37,7 +37,7 @@ def log_of(**devices: str) -> str:
 def test_equal(graph):
     found = tf.compare(graph, log_of(a="GPU:0", product="GPU:0", text="CPU:0"), soft_placement=True)
     assert (found.same, found.differences, found.only_ran, found.only_predicted) == (3, (), {}, 0)
-    assert found.no_step == "The log measures no step." and found.step is None
+    assert found.no_step == "The log contains no measured step." and found.step is None
     assert "3 nodes on the predicted device, 0 on another, 0 unexplained" in repr(found)
     assert list(found.frame().columns) == ["type", "predicted", "ran", "reason"]
 
@@ -51,7 +51,7 @@ def test_reasons(graph):
         == [(row.node, row.reason) for row in found.unexplained]
     )
     found = tf.compare(graph, log_of(a="CPU:0 _Mkl", product="GPU:0", text="CPU:0"), soft_placement=True)
-    assert [row.reason for row in found.differences] == ["Grappler made it a _Mkl"]
+    assert [row.reason for row in found.differences] == ["Grappler replaced it by a _Mkl"]
     found = tf.compare(graph, log_of(a="GPU:3", product="GPU:3"), "1x V100", soft_placement=True)
     assert {row.reason for row in found.differences} == {"the machine of the prediction has no such device"}
     assert "has no such device" in str(found) and len(found.frame()) == 2
@@ -98,9 +98,9 @@ def test_functions_match_without_their_calls():
     assert (found.same, found.differences, found.only_predicted) == (2, (), 0)
     assert found.only_ran == {
         "arguments and results of functions": 2,
-        "copies, and marks of the runtime": 2,
-        "Grappler made them": 1,
-        "of other functions of the program, or ops that ran eagerly": 1,
+        "copies, and markers of the runtime": 2,
+        "created by Grappler": 1,
+        "in other functions of the program, or run eagerly": 1,
     }
 
 
@@ -176,4 +176,4 @@ def test_a_profile_of_a_function(graph, tmp_path, times):
         if times == 1:
             assert found.step is not None and "MatMul" in str(found.step)
         else:
-            assert found.step is None and "ran 2 times" in str(found)
+            assert found.step is None and "covers 2 steps" in str(found)

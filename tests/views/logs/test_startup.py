@@ -24,6 +24,6 @@ def test_the_start_is_recognised():
     assert dict(log) == {"b": "/job:localhost/replica:0/task:0/device:CPU:0"}
     assert [left.text.strip() for left in log.unparsed] == ["step 1: loss 0.25"]
     assert [(note.kind, note.line, note.text) for note in log.notes][:2] == [
-        ("start-up", 1, "11 lines of TensorFlow's start"),
-        ("no GPU", 8, "libraries of CUDA are missing"),
+        ("start-up", 1, "11 startup lines of TensorFlow"),
+        ("no GPU", 8, "CUDA libraries are missing"),
     ]

@@ -65,7 +65,7 @@ def test_a_line_of_ten_megabytes_is_read_in_time():
 def test_what_is_no_text():
     random.seed(1)
     for data in (random.randbytes(3_000_000), bytes(range(256)) * 20):
-        with pytest.raises(DataLossError, match="This is not a log: it is not text") as caught:
+        with pytest.raises(DataLossError, match="This file is not a log, because it is not text") as caught:
             parse_log(data)
         assert "log_device_placement=True" in str(caught.value) and "gpuplace.explore" in str(caught.value)
 

@@ -9,6 +9,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.views.page.bodies import bodies_of
 from gpuplace.views.page.data import page_data
+from gpuplace.views.page.fixes import Fix
 from gpuplace.views.page.page import page_html
 from gpuplace.views.tables.calls import all_calls
 from gpuplace.views.tables.placement_view import PlacementView
@@ -207,6 +208,24 @@ def test_bodies_have_a_limit_and_follow_calls_in_them():
     placement = tf.place(message, "2x Tesla K40c")
     assert [placement.graph.names[node] for node in all_calls(placement)] == ["call", "choose", "same"]
     assert "template" not in bodies_of(placement)
+
+
+def test_fixes_of_a_refused_graph_stand_below_its_error():
+    with tf.Graph().as_default() as graph, tf.device("/gpu:0"):
+        tf.constant(1.0, name="x")
+    placed = tf.place(graph, "cpu", tf.ConfigProto(allow_soft_placement=True))
+    fixes = [
+        Fix("Use <it>", "everything can be placed", "--soft", "config = ...", placed),
+        Fix("Use a machine with 1x T4", "2 errors left", "--machine '1x T4'", "tf.use_machine('1x T4')"),
+    ]
+    text = page_html(tf.place(graph, "cpu", on_error="keep"), fixes=fixes)
+    body = text[text.index("<body") :]
+    error, table = body.index("was explicitly assigned"), body.index("What fixes it")
+    assert error < table < body.index("<code>--soft</code>") < body.index('id="graph"')
+    assert body.count("Show the placement") == 1
+    assert '<a href="#/Use%20%3Cit%3E/">' in body
+    assert 'data-function="Use &lt;it&gt;">' in body
+    assert "--machine &#x27;1x T4&#x27;" in body
 
 
 def test_a_refused_graph_leads_with_its_error():

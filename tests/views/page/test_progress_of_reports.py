@@ -45,9 +45,9 @@ WORK = {
     "listing groups": lambda p, q: list(p.groups()),
     "writing the log": lambda p, q: p.log(),
     "reading the log": lambda p, q: parse_log(p.log()),
-    "explaining": lambda p, q: page_html(p, exact_nodes=10),
-    "writing nodes": lambda p, q: page_html(p, exact_nodes=10),
-    "writing edges": lambda p, q: page_html(p, exact_nodes=10),
+    "explaining": lambda p, q: page_html(p),
+    "writing nodes": lambda p, q: page_html(p),
+    "writing edges": lambda p, q: page_html(p),
 }
 
 

@@ -86,6 +86,25 @@ def test_first_views_are_no_wider_than_a_look_takes_in(name):
         assert all(tree.is_layer[scope] for scope in opened - {ROOT})
 
 
+def test_conditionals_are_one_box_each_in_a_first_view():
+    with tf.Graph().as_default() as graph:
+        choice, rows = tf.placeholder(tf.bool, [], "choice"), tf.placeholder(tf.float32, [4, 8], "rows")
+        w = tf.get_variable("shared/w", [8, 8])
+        for number in range(2):  # conditionals with the same weights are no towers
+            with tf.variable_scope(f"layer_{number}"):
+                rows = tf.nn.relu(tf.matmul(rows, tf.get_variable("w", [8, 8])))
+            with tf.name_scope("choices/"):
+                rows = tf.cond(choice, lambda x=rows: tf.tanh(tf.matmul(x, w)), lambda x=rows: x + 1.0)
+        tf.reduce_sum(rows, name="total")
+    tree = outline(view_of(tf.place(graph, "1x Tesla K20m")))
+    assert tree.towers == ()
+    conditionals = [scope for scope in range(len(tree)) if tree.name(scope).endswith("◇ conditional")]
+    assert [tree.paths[scope] for scope in conditionals] == ["choices/cond", "choices/cond_1"]
+    assert not tree.first_view(AUTO_CAP).intersection(conditionals)
+    branches = {tree.name(child) for scope in conditionals for child in tree.children[scope]}
+    assert branches == {"true branch", "false branch", "switches and merges"}
+
+
 def test_first_views_open_towers_together():
     view = training(towers=2, layers=5, ops=3)
     tree = outline(view)

@@ -29,7 +29,7 @@ def test_an_op_says_what_it_is_where_it_is_and_what_was_asked():
     ]
     unmet = face_of(sheet_of(draw(towers(second="GPU:0"))), "MatMul_1")
     assert texts(unmet)[-1] == "≠ asked /device:GPU:3"
-    assert unmet.is_dashed and unmet.stroke == "alarm" and "which was not met" in unmet.tip
+    assert unmet.is_dashed and unmet.stroke == "alarm" and "overridden" in unmet.tip
 
 
 def test_a_colouring_adds_what_it_shows():

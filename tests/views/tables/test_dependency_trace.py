@@ -91,7 +91,7 @@ def test_what_does_not_exist(of, direction, error):
 
 def test_a_log_names_no_edges():
     log = tf.parse_log("MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0\n")
-    with pytest.raises(ValueError, match="names no edges"):
+    with pytest.raises(ValueError, match="contains no edges"):
         trace_of(log, "MatMul")
 
 

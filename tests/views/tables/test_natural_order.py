@@ -49,5 +49,5 @@ def test_names_of_very_many_parts(monkeypatch):
     random.seed(3)
     names = ["/".join(random.choices(string.ascii_lowercase + "0123456789", k=9)) for _ in range(200)]
     expected = by_ranks(names)
-    monkeypatch.setattr(natural_order, "_MOST_CELLS", 100)
+    monkeypatch.setattr(natural_order, "_MAX_CELLS", 100)
     assert by_ranks(names) == expected

@@ -71,7 +71,7 @@ def test_mapping_cells_leave_out_what_is_not_there():
 def test_text_of_a_placement():
     lines = placement_text(towers(second="GPU:0")).splitlines()
     assert lines[0] == (
-        "7 nodes: 1 on CPU:0, 3 on GPU:0, 3 on GPU:2; 2 copies between devices, 32 B; 3 requests not met"
+        "7 nodes: 1 on CPU:0, 3 on GPU:0, 3 on GPU:2; 2 copies between devices, 32 B; 3 device requests overridden"
     )
     assert lines[1].split() == ["node", "type", "requested", "assigned"]
     assert lines[-1].split() == ["AddN", "AddN", "/cpu:0", "CPU:0"]

@@ -1,7 +1,7 @@
 """gpuplace in JupyterLab and Notebook 7: opens TensorFlow's files, and shows saved explorers without a kernel.
 
-A package of its own, so that a Jupyter server that starts does not load gpuplace: pages are made by processes that do.
-The scripts of JupyterLab's side lie in ``labextension/``; there is no build step.
+It is a separate package so that starting a Jupyter server does not load gpuplace; pages are written by other processes
+that do. The scripts for JupyterLab are in ``labextension/``; there is no build step.
 """
 
 from __future__ import annotations

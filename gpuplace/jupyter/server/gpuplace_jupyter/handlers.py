@@ -1,12 +1,12 @@
-"""Pages of TensorFlow's files for JupyterLab, over HTTP.
+"""HTTP handlers for pages of TensorFlow's files in JupyterLab.
 
-``GET gpuplace/page?path=...&machine=...&soft=1`` answers with the page of a file below the server's root, and
-``POST gpuplace/page?name=...`` with that of the file in its body, which was dropped. ``GET gpuplace/template`` is a
-page without a graph, for explorers in saved notebooks.
+``GET gpuplace/page?path=...&machine=...&soft=1`` returns the page of a file below the server's root, and
+``POST gpuplace/page?name=...`` the page of the file in its body, which was dropped on the page. ``GET
+gpuplace/template`` is a page without a graph, for explorers in saved notebooks.
 
 Requests need the server's authentication. A file is named by its path below the root; symbolic links and ``..`` that
-lead out of it are refused. A page is made by a process with limits of size and time, which ends when the browser
-leaves. The page may request nothing, and runs in a sandbox.
+lead outside are rejected. A page is written by a process with limits of size and time, which is killed when the browser
+disconnects. The page cannot load anything, and runs in a sandbox.
 
 In ``jupyter_server_config.py``::
 
@@ -42,12 +42,12 @@ _TEMPLATE = (
 
 
 class GpuplacePages(Configurable):
-    """What pages of files may cost."""
+    """Limits for pages of files."""
 
-    most_bytes = Int(512 * 2**20, config=True, help="The largest file.")
-    most_seconds = Float(120.0, config=True, help="The longest time for a page.")
-    most_processes = Int(2, config=True, help="Pages that are made at one time.")
-    most_page_bytes = Int(256 * 2**20, config=True, help="The largest page.")
+    most_bytes = Int(512 * 2**20, config=True, help="Maximum file size in bytes.")
+    most_seconds = Float(120.0, config=True, help="Maximum time for a page in seconds.")
+    most_processes = Int(2, config=True, help="Maximum number of pages written at the same time.")
+    most_page_bytes = Int(256 * 2**20, config=True, help="Maximum page size in bytes.")
 
 
 def add_handlers(server: Any) -> None:
@@ -77,26 +77,26 @@ def file_below(root: Path, path: str) -> Path:
 
     Args:
         root: the server's root folder.
-        path: from the root, with slashes.
+        path: the path relative to the root, with slashes.
 
     Raises:
-        HTTPError: 404 where there is no such file, 403 where it lies outside of the root.
+        HTTPError: 404 if there is no such file, 403 if it is outside the root.
     """
     if "\0" in path:
         raise web.HTTPError(400, reason="The path has a NUL character")
     try:
-        found = (root / path.lstrip("/")).resolve(strict=True)
+        resolved = (root / path.lstrip("/")).resolve(strict=True)
     except (OSError, RuntimeError):
         raise web.HTTPError(404, reason="There is no such file") from None
-    if not found.is_relative_to(root.resolve()):
-        raise web.HTTPError(403, reason="The file lies outside of the folder that this server serves")
-    if not found.is_file():
+    if not resolved.is_relative_to(root.resolve()):
+        raise web.HTTPError(403, reason="The file is outside the folder that this server serves")
+    if not resolved.is_file():
         raise web.HTTPError(404, reason="This is not a file")
-    return found
+    return resolved
 
 
 class _Handler(APIHandler):
-    """A handler that runs a process and ends it when its time is over or the browser has left."""
+    """A handler that runs a process and kills it after a time limit or when the browser disconnects."""
 
     def initialize(self, root: Path, limits: GpuplacePages, turns: asyncio.Semaphore) -> None:
         self.root, self.limits, self.turns = root, limits, turns
@@ -105,11 +105,11 @@ class _Handler(APIHandler):
 
     @property
     def content_security_policy(self) -> str:
-        """What the page may do: nothing outside of itself."""
+        """The page's permissions: it can load nothing."""
         return _POLICY
 
     def on_connection_close(self) -> None:
-        """End the process: nobody waits for its page."""
+        """Kill the process, whose page is no longer needed."""
         self._is_left = True
         self._kill()
         super().on_connection_close()
@@ -118,16 +118,16 @@ class _Handler(APIHandler):
         process = self._process
         if process is not None and process.returncode is None:
             if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)  # with the processes that it has started
+                os.killpg(process.pid, signal.SIGKILL)  # including its child processes
             else:
                 process.kill()
 
     async def run_python(self, *words: str) -> tuple[str, str]:
-        """Run Python with some words and return what it printed and what it complained about."""
+        """Run Python with some arguments; return its output and its error output."""
         async with self.turns:
             if self._is_left:
-                raise web.HTTPError(499, reason="The browser has left")
-            environ = {**os.environ, "PYTHONSAFEPATH": "1"}  # no module of the folder that is served
+                raise web.HTTPError(499, reason="The browser disconnected")
+            environ = {**os.environ, "PYTHONSAFEPATH": "1"}  # import no modules from the served folder
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *words,
@@ -141,7 +141,7 @@ class _Handler(APIHandler):
                 out, err = await asyncio.wait_for(self._process.communicate(), self.limits.most_seconds)
             except TimeoutError:
                 raise web.HTTPError(
-                    504, reason=f"This takes more than {self.limits.most_seconds:g} seconds"
+                    504, reason=f"The page takes more than {self.limits.most_seconds:g} seconds"
                 ) from None
             finally:
                 self._kill()
@@ -156,7 +156,7 @@ class _Handler(APIHandler):
 
 
 class PageHandler(_Handler):
-    """The page of a file below the root, or of one in the request."""
+    """The page of a file below the root, or of a file in the request."""
 
     @web.authenticated
     async def get(self) -> None:
@@ -184,10 +184,10 @@ class PageHandler(_Handler):
             words += ["--soft"] if self.get_query_argument("soft", "") == "1" else []
             words += ["--", str(path), str(page), self.get_query_argument("machine", "")]
             _, complaint = await self.run_python(*words)
-            if not page.exists():  # of a graph that cannot be placed, there is a page, with the error
+            if not page.exists():  # a graph that cannot be placed has a page with the error
                 self.set_status(422)
                 self.set_header("Content-Type", "text/plain; charset=utf-8")
-                self.finish(complaint.replace(str(path), path.name).strip() or "The page cannot be made.")
+                self.finish(complaint.replace(str(path), path.name).strip() or "The page cannot be written.")
                 return
             if page.stat().st_size > self.limits.most_page_bytes:
                 raise web.HTTPError(413, reason="The page of this file is too large for a browser")
@@ -201,9 +201,9 @@ class TemplateHandler(_Handler):
 
     @web.authenticated
     async def get(self) -> None:
-        """Send the page; it is made once."""
+        """Send the page, which is written once."""
         if not TemplateHandler._made:
             TemplateHandler._made, complaint = await self.run_python("-c", _TEMPLATE)
             if not TemplateHandler._made:
-                raise web.HTTPError(500, log_message=complaint, reason="The page cannot be made")
+                raise web.HTTPError(500, log_message=complaint, reason="The page cannot be written")
         self.answer(TemplateHandler._made)

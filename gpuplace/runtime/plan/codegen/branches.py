@@ -1,4 +1,4 @@
-"""Lines of conditionals: a branch's steps stand below an ``if``.
+"""Generated lines of conditionals: the steps of a branch are below an ``if``.
 
 ::
 
@@ -9,7 +9,7 @@
     else: t0 = None
     t0, t1 = (t0, i4) if g1 else (f1, i5)        the Merge
 
-Which guards a step has is worked out in ``guards``.
+``guards`` computes the guards of the steps.
 
 Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors; fetching one).
 """
@@ -35,11 +35,11 @@ class Branches:
     """Writes switches and merges, and puts steps below the guards of their branch.
 
     Args:
-        source: what is written to.
-        names: the names of values.
+        source: generated text.
+        names: names of values.
         device: the current device.
-        roots: aliases to the values they stand for.
-        guard_form: what guards are called: names of their own, or items of a list where functions share them.
+        roots: aliases to their values.
+        guard_form: format of guard names: local names, or list items if functions share them.
     """
 
     _source: Source
@@ -52,10 +52,10 @@ class Branches:
         self.guards = Guards(self._source.emit_guard, guard_form)
         self.guard_of: GuardOf = {}
         self._expected: dict[Operation | None, str] = {}
-        """What is received below a guard -> the guard that says whether it came."""
+        """Receiving operation below a guard to the guard that states whether its value is present."""
 
     def guard(self, step: Step) -> str | None:
-        """The guard of a step, where it has one; adds the lines that compute it."""
+        """Return the guard of a step, if it has one, and write the lines that compute it."""
         if not self.guard_of and step.op_type not in ALL_SWITCHES:
             return None
         self._source.current = step
@@ -72,14 +72,14 @@ class Branches:
         absent: Callable[[Step], str],
         only_if: str | None = None,
     ) -> None:
-        """Adds the lines of a step, in a branch of a conditional below an ``if``.
+        """Write the lines of a step below an ``if``, in a branch of a conditional.
 
         Args:
-            guard: the step's guard.
+            guard: guard of the step.
             step: the step.
-            write: adds its lines.
-            absent: gives what is done in place of the step in a branch that was not taken.
-            only_if: the guard below which that is done; None: it always is.
+            write: function that writes its lines.
+            absent: function that returns the statement for a branch that was not taken.
+            only_if: guard of that statement; None if it is unconditional.
         """
         source = self._source
         source.emit(step, f"if {guard}:")
@@ -92,22 +92,22 @@ class Branches:
             return
         if self._device.name != entered:
             self._device.forget()
-        if instead := absent(step):
-            source.emit(step, f"{'else' if only_if is None else f'elif {only_if}'}: {instead}")
+        if alternative := absent(step):
+            source.emit(step, f"{'else' if only_if is None else f'elif {only_if}'}: {alternative}")
 
     def absent(self, step: Step) -> str:
-        """What is done in place of a step in a branch that was not taken: its outputs are None."""
-        made = [self._names.of[slot] for slot in step.outputs if self._names.is_local(slot)]
-        return f"{' = '.join(made)} = None" if made else ""
+        """Return the statement for a step in a branch that was not taken: its outputs are None."""
+        outputs = [self._names.of[slot] for slot in step.outputs if self._names.is_local(slot)]
+        return f"{' = '.join(outputs)} = None" if outputs else ""
 
     def add_switch(self, step: Step) -> None:
-        """All outputs are the input; which of them is there, their guards say."""
+        """Write a switch: all outputs are the input, and guards state which is alive."""
         value = self._names.expressions(step)[0]
         arguments = self._names.arguments(step)[:1]
         self._names.assign(step, ", ".join([value] * len(step.outputs)), step.outputs, arguments)
 
     def add_merge(self, step: Step) -> None:
-        """The first value that is there, and its position."""
+        """Write a merge: the first value that is alive, and its position."""
         values = self._names.expressions(step)
         chosen = ""
         for position, (slot, value) in enumerate(zip(step.inputs, values, strict=True)):
@@ -120,12 +120,12 @@ class Branches:
         self._names.assign(step, chosen, step.outputs, self._names.arguments(step))
 
     def expect(self, step: Step) -> None:
-        """Adds the line that makes the guard of what is received below a guard: it is not there."""
+        """Write the guard of a value to be received below a guard: it is absent."""
         self._source.current = step
         self._expected[step.op] = self.guards.fresh("False")
 
     def note_received(self, step: Step, value: str) -> None:
-        """Adds the line that sets the guard of what was received, which is None in a branch that was not taken."""
+        """Write the guard of a received value, which is None in a branch that was not taken."""
         self._source.current = step
         assert step.op is not None
         guard = self._expected.pop(step.op, None)
@@ -136,7 +136,7 @@ class Branches:
         self.guard_of.update(dict.fromkeys([*step.outputs, step.op], guard))
 
     def check_fetches(self, fetches: Sequence[Slot]) -> None:
-        """Adds the lines that fail where a fetched value is in the branch that was not taken."""
+        """Write the lines that fail if a fetched value is in a branch that was not taken."""
         for position, slot in enumerate(fetches):
             if (guard := self.guard_of.get(slot)) is not None:
                 fail = self._source.name_global("d", _failing_fetch(slot, position))
@@ -148,7 +148,7 @@ def _failing_fetch(slot: Slot, position: int) -> Callable[[], None]:
         raise InvalidArgumentError.of(
             f"Retval[{position}] does not have value",
             facts={"fetch": slot.tensor.name},
-            hint="it is in the branch of a conditional that was not taken: fetch what the conditional returns",
+            hint="it is in the branch of a conditional that was not taken: fetch the result of the conditional",
         )
 
     return fail

@@ -1,20 +1,19 @@
 """A schedule as a Python function, and a long one as several.
 
-Every kernel is bound to its node beforehand; what remains is a straight line of calls, in which a name is given up or
-taken over as soon as its value is dead::
+Every kernel is bound to its node beforehand. What remains is a straight line of calls, in which a name is deleted or
+reused as soon as its value is dead::
 
     c = tf.matmul(x, w) + b        def step(f0):
                                        t0 = k1(f0, c0)
                                        t0 = k3(t0, c2)
                                        return [t0]
 
-Constants and kernels are globals of the function. A line belongs to one step, so that an error is traced
-back to its node without any work while all goes well. Plans that measure or that account for memory get other lines;
-nothing is asked while a plan runs.
+Constants and kernels are globals of the function. Each line belongs to one step, so an error can be traced to its node
+without any work in the normal case. Plans that measure, or account for memory, get other lines, so nothing is tested
+while a plan runs.
 
-The parts that write have each their own file: ``value_names`` (names and lifetimes), ``kernel_calls`` (kernels,
-constants and copies, with ``memory_accounting``), ``branches`` (conditionals), ``loops`` and
-``pieces`` (long plans). Here they are put together.
+Each part of the writer has its own module: ``value_names`` (names and lifetimes), ``kernel_calls`` (kernels, constants
+and copies, with ``memory_accounting``), ``branches`` (conditionals), ``loops`` and ``pieces`` (long plans).
 """
 
 from __future__ import annotations
@@ -44,29 +43,29 @@ class PlanCode:
     """A compiled plan."""
 
     function: Callable[..., list[Any]]
-    """Takes what ``PlanForm.parameters`` says and the feeds in order, gives the fetches in order."""
+    """Function from ``PlanForm.parameters`` and the feeds in order to the fetches in order."""
     codes: Sequence[CodeType]
-    """Its code and that of the functions it calls, by which tracebacks are recognised."""
+    """Its code and that of the functions it calls, to recognize them in tracebacks."""
     owners: list[Step | None]
-    """Line number, from 1, to the step it belongs to, at that index; no two functions share a number."""
+    """Step of each line number, from 1, at that index; line numbers are unique across functions."""
     arguments: dict[int, tuple[str, ...]]
-    """Line number to the names of the values that the kernel on this line takes."""
+    """Line number to the names of the kernel's arguments."""
     blamed: dict[int, str]
-    """Line number to the node that errors name, where it is not the step's."""
+    """Line number to the node that errors name, if it is not the step's."""
     texts: Sequence[str]
-    """The text of each function."""
+    """Text of each function."""
     namespaces: Sequence[dict[str, Any]]
-    """The globals of each function."""
+    """Globals of each function."""
 
     @property
     def source(self) -> str:
-        """The text."""
+        """The whole text."""
         return "".join(self.texts)
 
     def cancel(self) -> None:
-        """Makes the next kernel of every call that is under way raise CancelledError, and that of all later ones.
+        """Make the next kernel of every running call, and of all later calls, raise CancelledError.
 
-        It takes the kernels' places in the functions' globals, so that nothing has to be asked between kernels.
+        The kernels are replaced in the functions' globals, so nothing has to be tested between kernels.
         """
         for namespace in self.namespaces:
             for name in list(namespace):
@@ -76,27 +75,28 @@ class PlanCode:
 
 @dataclass(frozen=True, slots=True)
 class LanePart:
-    """What a schedule that is one lane of a plan has to know of the plan."""
+    """Facts about the whole plan, for a schedule that is one of its lanes."""
 
     positions: Sequence[int]
     """Positions of its steps in the whole schedule; -1 for handoffs and for constants of another lane."""
     whole: Liveness
-    """The uses of values in the whole schedule."""
+    """Uses of values in the whole schedule."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanForm:
-    """What a plan's function does besides computing."""
+    """What a plan's function does in addition to computing."""
 
     is_timed: bool = False
     """Whether it calls ``check`` before every step, with the step's position."""
     is_traced: bool = False
     """Whether it calls ``record`` after every step, with position, start in nanoseconds, and outputs."""
     lane: LanePart | None = None
-    """Its part in a plan of several lanes: it calls ``give`` and ``take``, with the number of a handoff, and ``take``
-    before every step when there is something in ``stopped``."""
+    """Facts about a plan of several lanes: the function calls ``give`` and ``take`` with the number of a handoff, and
+    ``take`` before every step if ``stopped`` is not empty.
+    """
     stays_on_device: bool = False
-    """Whether what is fed and fetched lies where the kernels have it, and the caller makes the device current."""
+    """Whether feeds and fetches stay in the kernels' memory, and the caller makes the device current."""
 
     @property
     def parameters(self) -> list[str]:
@@ -109,16 +109,16 @@ class PlanForm:
 
 
 def plan_code(schedule: Schedule, environment: Environment, form: PlanForm | None = None) -> PlanCode:
-    """The compiled function of a schedule.
+    """Compile a schedule to a function.
 
     Args:
-        schedule: what to do.
-        environment: what the code is bound to.
-        form: what it does besides; nothing if None.
+        schedule: the schedule.
+        environment: environment that the code is bound to.
+        form: what the function does in addition; None for nothing.
 
     Raises:
-        UnimplementedError: a node has no function that computes it.
-        ResourceExhaustedError: a constant does not fit on its simulated GPU.
+        UnimplementedError: A node has no kernel.
+        ResourceExhaustedError: A constant does not fit on its simulated GPU.
     """
     form = form or PlanForm()
     if form.is_traced:
@@ -127,12 +127,12 @@ def plan_code(schedule: Schedule, environment: Environment, form: PlanForm | Non
 
 
 class _Writer:
-    """The functions of a plan in the making: the parts that write them, in their order.
+    """Writer of a plan's functions, which calls the writers of the parts in order.
 
     Args:
-        schedule: what to do.
-        environment: what the code is bound to.
-        form: what it does besides.
+        schedule: the schedule.
+        environment: environment that the code is bound to.
+        form: what the function does in addition.
     """
 
     def __init__(self, schedule: Schedule, environment: Environment, form: PlanForm) -> None:
@@ -153,7 +153,7 @@ class _Writer:
         guard_form = "g{}" if len(self._starts) == 1 else "g[{}]"
         self._branches = Branches(source, self._names, device, liveness.roots, guard_form)
         self._is_straight = schedule.is_straight and not form.parameters
-        """Whether there is nothing but kernels, one after the other."""
+        """Whether there are only kernels, one after another."""
         self._loops: Loops | None = None
         if schedule.loops:
             self._loops = Loops(
@@ -161,7 +161,7 @@ class _Writer:
             )
 
     def plan_code(self) -> PlanCode:
-        """Writes and compiles."""
+        """Write and compile the functions."""
         schedule, source, count = self._schedule, self._source, len(self._schedule.steps)
         parameters = self._form.parameters
         if len(self._starts) == 1:
@@ -170,7 +170,7 @@ class _Writer:
             self._add_steps(0, count)
             if self._loops is not None:
                 self._loops.write_between(count)
-                self._loops.release_caught()
+                self._loops.release_captured()
         else:
             self._add_pieces(Crossings(schedule, self._starts, self._liveness.roots), parameters)
         self._branches.check_fetches(schedule.fetches)
@@ -193,7 +193,10 @@ class _Writer:
         self._names.begin_function()
 
     def _function(self, parameters: Sequence[str]) -> Any:
-        """The function of the lines since it was begun; none knows its own, so constants go when the session closes."""
+        """Compile the lines of the current function.
+
+        The function does not refer to itself, so its constants are freed with the session.
+        """
         namespace, self._source.namespace = self._source.namespace, {}
         return self._compiler.function(parameters, self._source.lines, namespace)
 
@@ -216,7 +219,7 @@ class _Writer:
                 names.delete_dead(step)
 
     def _add_guarded(self, number: int, step: Step) -> None:
-        """Adds the lines of a step, in a branch of a conditional below an ``if``."""
+        """Write the lines of a step, below an ``if`` if it is in a branch of a conditional."""
         branches, loops, form = self._branches, self._loops, self._form
         if form.lane is not None and self._position(number) >= 0 and not self._kernels.is_silent(step):
             self._source.emit(None, "if stopped: take(-1)")
@@ -232,23 +235,24 @@ class _Writer:
             absent, only_if = branches.absent if loops is None else loops.absent, None
             if step.may_come_dead:
                 branches.expect(step)
-            if step.op_type in SENDS:  # who waits for the value is not to wait for ever
+            # Send None from a dead branch, so that the receiver does not wait forever.
+            if step.op_type in SENDS:
                 only_if = branches.guards.all_of(map(branches.guard_of.get, step.control_inputs))
-                is_told = only_if != guard
+                sends_none = only_if != guard
 
                 def absent(step: Step) -> str:
-                    return self._kernels.call(step, "None") if is_told else ""
+                    return self._kernels.call(step, "None") if sends_none else ""
 
             branches.write_below(guard, step, lambda: self._add(number, step), absent, only_if)
         if loops is not None:
             loops.set_flag_guards(step)
 
     def _position(self, number: int) -> int:
-        """The position of a step in the whole schedule, negative for what a lane adds."""
+        """Return the position of a step in the whole schedule; negative for a step that a lane adds."""
         return number if self._form.lane is None else self._form.lane.positions[number]
 
     def _add(self, number: int, step: Step) -> None:
-        """Adds the lines of a step, between two readings of the clock where it is traced."""
+        """Write the lines of a step, between two clock readings if it is traced."""
         if not self._form.is_traced or (position := self._position(number)) < 0:
             self._add_untraced(number, step)
             return
@@ -282,7 +286,7 @@ class _Writer:
             loops.note_outputs(step)
 
     def _add_receive(self, number: int, step: Step) -> None:
-        """Adds the lines that take a tensor of another task, or None in a branch that was not taken there."""
+        """Write the lines that receive a tensor of another task, or None if its branch was not taken there."""
         received = step.outputs[0]
         if self._names.is_used(received):
             self._kernels.add(number, step)
@@ -300,7 +304,7 @@ class _Writer:
     # Pieces
 
     def _add_pieces(self, crossings: Crossings, parameters: Sequence[str]) -> None:
-        """Makes the functions of the pieces, and adds the lines of the one that calls them."""
+        """Write the functions of the pieces, and the lines of the function that calls them."""
         source, names = self._source, self._names
         functions, calls = {}, []
         for piece in range(len(crossings.starts)):
@@ -324,11 +328,11 @@ class _Writer:
                 names.of[slot] = self._places.get(root) or names.of[root]
 
     def _add_piece(self, piece: int, crossings: Crossings, own: Sequence[str]) -> tuple[Any, str]:
-        """The function of a piece, and the line that calls it."""
+        """Return the function of a piece, and the line that calls it."""
         names, source = self._names, self._source
         bounds = [*crossings.starts, len(self._schedule.steps)]
         parameters, values = list(own), list(own)
-        taken: list[str] = []
+        local_names: list[str] = []
         places: list[str] = []
         named: set[Slot] = set()
         for slot in crossings.arriving[piece]:
@@ -345,12 +349,12 @@ class _Writer:
                     is_last = crossings.last[root] == piece
                     places.append(f"v.pop({place[2:-1]})" if is_last else place)
                     names.of[root] = names.new_local()
-                    taken.append(names.of[root])
+                    local_names.append(names.of[root])
             names.of[slot] = names.of[root]
-        if taken:
+        if local_names:
             parameters.append("a")
             values.append(f"[{', '.join(places)}]")
-            source.emit(None, f"[{', '.join(taken)}] = a")
+            source.emit(None, f"[{', '.join(local_names)}] = a")
             source.emit(None, "del a")
         self._add_steps(bounds[piece], bounds[piece + 1])
         if self._branches.guards:
@@ -370,7 +374,7 @@ class _Writer:
     # Feeds and fetches
 
     def _copy_feeds(self) -> None:
-        """Adds the lines that copy fed values which a kernel may keep."""
+        """Write the lines that copy fed values that a kernel may keep."""
         for slot in () if self._form.stays_on_device else self._schedule.feeds:
             if self._whole.may_be_kept(slot):
                 name = self._names.of[slot]
@@ -378,7 +382,7 @@ class _Writer:
                 self._source.emit(None, f"{name} = copied({name})")
 
     def _fetched(self, slot: Slot, position: int) -> str:
-        """The expression that gives a caller a value of its own: an array, or a scalar for rank 0."""
+        """Return the expression for a value that the caller owns: an array, or a scalar for rank 0."""
         source, tensor = self._source, slot.tensor
         name = self._names.of[slot]
         if tensor.dtype.base_dtype is resource or self._form.stays_on_device:

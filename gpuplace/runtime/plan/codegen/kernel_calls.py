@@ -1,9 +1,8 @@
-"""Lines that call kernels, give out constants, and copy between devices.
+"""Generated lines that call kernels, provide constants, and copy between devices.
 
-A kernel is bound to its node beforehand, so that its line is a call of one object with the node's inputs. Variables
-are there before the step, like constants. On a CPU where nothing is measured or accounted for, ops that do nothing
-have no line, a large result is written over an input that dies, and convolutions are computed together with what
-follows them.
+A kernel is bound to its node beforehand, so its line is a call of one object with the node's inputs. Variables exist
+before the step, like constants. On a CPU without measuring or memory accounting, ops without effect have no line, a
+large result overwrites an input that dies, and convolutions are computed together with the ops that follow.
 """
 
 from __future__ import annotations
@@ -43,21 +42,21 @@ from gpuplace.runtime.plan.schedule.partition import Schedule, Slot, Step, retva
 from gpuplace.runtime.plan.step_errors import missing_feed_error
 
 WITHOUT_EFFECT = frozenset({"NoOp"})
-"""Ops that are there for the edges."""
+"""Ops that exist only for their edges."""
 
 
 class Constants(Protocol):
-    """Where the values of ``Const`` and folded nodes are kept for the life of a session."""
+    """Cache of the values of ``Const`` and folded nodes for the lifetime of a session."""
 
     def __call__(self, tensor: Tensor, value: Any, backend: Backend, on_host: bool) -> Any:
-        """The value in the memory of the node's device."""
+        """Return the value in the memory of the node's device."""
         ...
 
 
 def copier_between(
     sender: Any, receiver: Any, source: Slot, target: Slot
 ) -> tuple[Callable[[Any], Any], Any]:
-    """What copies a value, done when it returns, and the backend that does it."""
+    """Return a synchronous copy function, and the backend that runs it."""
     if source.location.on_host:
         return receiver.from_host, receiver
     if target.location.on_host:
@@ -67,34 +66,34 @@ def copier_between(
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the code of a plan is bound to."""
+    """Environment that the code of a plan is bound to."""
 
     backends: Mapping[str, Any]
-    """Full device name to the device."""
+    """Full device name to backend."""
     resources: Any
-    """The session's, for kernels."""
+    """The session's resources for kernels."""
     constants: Constants
-    """Gives the values of constants."""
+    """Cache of constants."""
     shows_every_op: bool = False
     """Whether every op has a line of its own, as in traces."""
     bind: Callable[..., Callable[..., Any]] = bind
-    """Gives the function of a node: ``kernels.compute.bind``, or what stands for it where nothing is computed."""
+    """Function that returns a node's kernel: ``kernels.compute.bind``, or a replacement in a dry run."""
     binds_conditions: bool = False
-    """Whether what decides about a loop has a function too; else it hands on what it gets."""
+    """Whether a loop's condition has a kernel too; otherwise it passes its input through."""
     combining: frozenset[str] = field(init=False)
-    """Devices where steps may be computed otherwise than op by op: CPUs, where nothing is measured."""
+    """Devices on which steps may be computed other than op by op: CPUs without measuring."""
     retires_early: frozenset[str] = field(init=False)
-    """Devices where a result may take over the name of an input: not where memory is accounted for."""
+    """Devices on which a result may reuse the name of an input: those without memory accounting."""
 
     def __post_init__(self) -> None:
-        unaccounted = [name for name, one in self.backends.items() if one.memory is None]
+        unaccounted = [name for name, backend in self.backends.items() if backend.memory is None]
         early = [] if self.shows_every_op else unaccounted
         object.__setattr__(self, "retires_early", frozenset(early))
         combining = [name for name in early if self.backends[name].xp is np]
         object.__setattr__(self, "combining", frozenset(combining))
 
     def may_be_alias(self, step: Step) -> bool:
-        """Whether the step's output could be its input under another name: the two are the same array."""
+        """Whether the step's output may be its input under another name, because the two are the same array."""
         op = step.op
         if op is None:
             return bool(step.inputs and step.outputs) and not step.reads[0] and is_host_copy(step)
@@ -108,15 +107,15 @@ class Environment:
 
 
 def kernel_of(environment: Environment, step: Step, op: Operation) -> Callable[..., Any]:
-    """The bound function of a node.
+    """Return the bound kernel of a node.
 
     Args:
-        environment: what it is bound to.
-        step: its step.
+        environment: environment that it is bound to.
+        step: step of the node.
         op: the node.
 
     Raises:
-        UnimplementedError: no function computes it.
+        UnimplementedError: There is no kernel.
     """
     backend = environment.backends[step.device]
     if op.type in PLACEHOLDERS:
@@ -133,12 +132,12 @@ def kernel_of(environment: Environment, step: Step, op: Operation) -> Callable[.
 
 
 class CurrentDevice:
-    """Which device is the thread's current one, as far as that is known where a line is written.
+    """The thread's current device, as far as it is known where a line is written.
 
     Args:
-        source: what is written to.
-        backends: full device name to the device.
-        is_fixed: whether the caller sees to it.
+        source: generated text.
+        backends: full device name to backend.
+        is_fixed: whether the caller makes the device current.
     """
 
     def __init__(self, source: Source, backends: Mapping[str, Any], is_fixed: bool = False) -> None:
@@ -147,7 +146,7 @@ class CurrentDevice:
         self._entering = {} if is_fixed else {name: (at, backends[name]) for at, name in enumerate(backends)}
 
     def enter(self, step: Step, device: str) -> None:
-        """Adds the line that makes a device the current one, where devices have to be switched."""
+        """Write the line that makes a device current, if devices have to be switched."""
         if device == self.name or device not in self._entering:
             return
         position, backend = self._entering[device]
@@ -157,22 +156,22 @@ class CurrentDevice:
             self._source.emit(step, f"enter{position}()")
 
     def forget(self) -> None:
-        """Says that nobody knows which one it is from here on."""
+        """Mark the current device as unknown from here on."""
         self.name = None
 
 
 @dataclass(eq=False, repr=False)
 class KernelCalls:
-    """Writes the lines of one step.
+    """Writer of the lines of a step.
 
     Args:
-        environment: what the code is bound to.
-        schedule: what the plan does.
-        source: what is written to.
-        names: the names of values.
+        environment: environment that the code is bound to.
+        schedule: schedule of the plan.
+        source: generated text.
+        names: names of values.
         device: the current device.
-        liveness: the uses of the schedule's values.
-        whole: those in the whole plan, of which the schedule may be one lane.
+        liveness: uses of the schedule's values.
+        whole: uses in the whole plan, of which the schedule may be one lane.
     """
 
     _environment: Environment
@@ -185,7 +184,7 @@ class KernelCalls:
 
     def __post_init__(self) -> None:
         self._ends_chain: dict[int, bool] = {}
-        """Id of a step that is computed together with others to whether it is the last one."""
+        """Id of each step in a convolution chain to whether it is the last one."""
         last_use, count = self._liveness.last_use, self._liveness.end
         combining = self._environment.combining
         for chain in convolution_chains(
@@ -197,7 +196,7 @@ class KernelCalls:
             self._ends_chain.update((id(step), step is chain[-1]) for step in chain)
 
     def add(self, number: int, step: Step) -> None:
-        """Adds the lines of a step, whose position in the schedule is given."""
+        """Write the lines of a step, given its position in the schedule."""
         op, names = step.op, self._names
         if op is None:
             self._add_copy(step)
@@ -253,7 +252,7 @@ class KernelCalls:
     # Kernels
 
     def call(self, step: Step, argument: str = "") -> str:
-        """The call of a kernel that gives its value to nobody, or is given another one."""
+        """Return the call of a kernel without consumers, or with another argument."""
         assert step.op is not None
         return f"{self._source.name_global('k', kernel_of(self._environment, step, step.op))}({argument})"
 
@@ -294,7 +293,7 @@ class KernelCalls:
         backend: Any,
         reservation: str = "",
     ) -> None:
-        """Adds the lines that call a kernel and have its results where they are to lie."""
+        """Write the lines that call a kernel and bring its results to their memory."""
         source, names = self._source, self._names
         is_single = len(step.outputs) == 1
         if is_single:
@@ -307,12 +306,12 @@ class KernelCalls:
             for slot in step.outputs:
                 if names.is_used(slot):
                     name = names.of[slot]
-                    noted = self._in_its_memory(step, slot, name, backend)
-                    if noted != name:
-                        source.emit(step, f"{name} = {noted}")
+                    in_memory = self._in_its_memory(step, slot, name, backend)
+                    if in_memory != name:
+                        source.emit(step, f"{name} = {in_memory}")
 
     def _in_its_memory(self, step: Step, slot: Slot, value: str, backend: Any, reservation: str = "") -> str:
-        """The expression ``value``, for a result where it is to lie."""
+        """Return the expression ``value``, brought to the memory of a result."""
         if backend.owns_arrays:
             return where_declared(self._source, step, slot, value, backend)
         if backend.memory is None:
@@ -322,7 +321,10 @@ class KernelCalls:
         return counted(self._source, step, slot, value, backend.memory, reservation, shared)
 
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
-        """The input whose array the result is written to: one that is large, made in this step and read by it alone."""
+        """Return the input to overwrite with the result.
+
+        It is a large array that this step created and that only this operation reads.
+        """
         if step.device not in self._environment.combining or len(step.outputs) != 1:
             return None
         result = step.outputs[0].tensor
@@ -352,7 +354,7 @@ class KernelCalls:
 
 
 def _only(values: Any) -> Any:
-    """The one tensor of a list output of length one."""
+    """Return the only tensor of a list output of length one."""
     return values[0] if isinstance(values, tuple | list) else values
 
 
@@ -360,20 +362,20 @@ def convolution_chains(
     schedule: Schedule,
     readers: Mapping[Slot, Sequence[Step]],
     is_open: Callable[[Slot], bool],
-    is_wanted: Callable[[Step], bool],
+    is_combined: Callable[[Step], bool],
 ) -> list[list[Step]]:
-    """Steps that follow each other, the convolution first.
+    """Return sequences of steps to compute together, the convolution first.
 
     Args:
-        schedule: what a plan does.
-        readers: of each slot.
-        is_open: whether a slot's value is needed by what reads it alone, and not by the caller.
-        is_wanted: whether a step is on a device where chains are computed together.
+        schedule: schedule of a plan.
+        readers: consumers of each slot.
+        is_open: whether only the consumers of a slot need its value, and not the caller.
+        is_combined: whether a step is on a device where chains are computed together.
     """
     chains: list[list[Step]] = []
     seen: set[int] = set()
     for step in schedule.steps:
-        if step.op_type != "Conv2D" or id(step) in seen or not is_wanted(step) or not _is_plain(step.op):
+        if step.op_type != "Conv2D" or id(step) in seen or not is_combined(step) or not _is_plain(step.op):
             continue
         chain = [step]
         allowed = list(FOLLOWERS)
@@ -401,7 +403,7 @@ def convolution_chains(
 
 
 def _is_plain(op: Operation | None) -> bool:
-    """Whether an op is on single or double precision, channels last; a pooling, over pixels alone."""
+    """Whether an op has single or double precision and channels last; a pooling op must pool over pixels only."""
     return (
         op is not None
         and (op.type != "MaxPool" or is_only_spatial(op.attrs))

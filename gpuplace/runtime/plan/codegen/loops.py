@@ -1,4 +1,4 @@
-"""Lines of loops: a frame is a ``while``, and what goes into the next iteration has a name of its own.
+"""Generated lines of loops: a frame is a ``while``, and a value for the next iteration has a name of its own.
 
 ::
 
@@ -6,15 +6,15 @@
     while True:
      if session.is_closed: stop()
      t1, n0 = n0, None            Merge
-     t2 = k1(t1, c0)              what decides
+     t2 = k1(t1, c0)              condition
      g0 = bool(t2)
      if not g0:
       t0 = t1                     Exit
       break
-     n0 = k2(t1, c1)              the body, NextIteration
+     n0 = k2(t1, c1)              body, NextIteration
 
-That is the form of a plain loop (``loop_facts``). Others, which TensorFlow executes too, have a guard for every value
-that is carried on or given, its flag, and end when nothing is carried on any more::
+That is the form of a plain loop (``loop_facts``). Other loops, which TensorFlow executes too, have a guard (the flag)
+for every carried or returned value, and end when no value is carried any more::
 
     n0, g1 = None, False
     t0, g2 = None, False
@@ -26,7 +26,7 @@ that is carried on or given, its flag, and end when nothing is carried on any mo
      g0 = False
      if not (g1): break
 
-A value inside a loop that the caller fetches is caught when it is made, and an error if it is made twice.
+A value inside a loop that the caller fetches is captured when it is computed; computing it twice is an error.
 
 Source: tensorflow/core/common_runtime/executor.cc and direct_session.cc (a fetch in a loop), release 1.15.
 """
@@ -51,7 +51,7 @@ from gpuplace.runtime.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVI
 from gpuplace.runtime.plan.schedule.partition import Loop, Schedule, Slot, Step, retval_name
 
 _POSITIONS = tuple(np.asarray(position, np.int32) for position in range(2))
-"""What a merge says about its input."""
+"""Input positions that a merge returns."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,51 +61,51 @@ class _OpenLoop:
     loop: Loop
     is_plain: bool
     guard: str | None
-    """The guard of the whole loop."""
+    """Guard of the whole loop."""
     indent: str
-    """That of the lines around it."""
+    """Indentation of the lines around it."""
     guards_around: Block
     first: str = ""
-    """The guard that is true in the first iteration, where it is not plain."""
+    """Guard that is true in the first iteration, if it is not plain."""
     part: int = DECIDING
-    """Which part of it is being written."""
+    """Part of the loop that is being written."""
     indices: list[str] = field(default_factory=list)
-    """Lines that say, for the next iteration, which of its inputs a merge takes."""
+    """Lines that set the input positions of merges for the next iteration."""
     before_leaving: tuple[Block, str | None] | None = None
-    """The guards, and the current device, before the block that ends a plain loop."""
+    """Guards and current device before the block that ends a plain loop."""
     taken: str = ""
-    """The guard of another iteration of a plain loop."""
+    """Guard of another iteration of a plain loop."""
 
     @property
     def next_event(self) -> int:
-        """Where the next part begins, or the loop ends."""
+        """Position where the next part begins, or the loop ends."""
         return (self.loop.leaving, self.loop.going_on, self.loop.end)[self.part]
 
 
 @dataclass(frozen=True, slots=True)
-class _Caught:
-    """A value inside a loop that the caller gets."""
+class _Captured:
+    """A fetched value inside a loop."""
 
     name: str
-    """The local name that keeps it."""
+    """Local name that keeps it."""
     flag: str
-    """The guard that says whether it is there."""
+    """Guard that states whether it is present."""
     fail: str
-    """What is called when it is made a second time."""
+    """Function to call if it is computed again."""
 
 
 @dataclass(eq=False, repr=False)
 class Loops:
-    """Writes the loops of a schedule.
+    """Writer of the loops of a schedule.
 
     Args:
-        schedule: what the plan does.
-        session: tells by ``is_closed`` when loops have to end.
-        source: what is written to.
-        names: the names of values.
+        schedule: schedule of the plan.
+        session: object whose ``is_closed`` ends loops.
+        source: generated text.
+        names: names of values.
         device: the current device.
-        branches: the guards of steps.
-        liveness: the uses of values; what a loop takes from outside is needed up to its end from now on.
+        branches: guards of steps.
+        liveness: uses of values; values from outside of a loop are extended to its end.
     """
 
     _schedule: Schedule
@@ -123,12 +123,12 @@ class Loops:
             self._starting.setdefault(loop.start, []).append(loop)
         self._facts = facts = LoopFacts(self._schedule, self._liveness.roots)
         self._flags: dict[Slot, str] = {}
-        """Guards that say whether a value is there that outlives an iteration, in loops that are not plain."""
-        self._caught: dict[Slot, _Caught] = {}
+        """Guards of values that outlive an iteration, in loops that are not plain."""
+        self._captured: dict[Slot, _Captured] = {}
         self._names.reserved.update((slot, f"n{number}") for number, slot in enumerate(facts.carried))
         self._names.of.update(self._names.reserved)
         self._kept_to_end = self._keep_to_end()
-        """Values that are needed up to the end of a loop."""
+        """Values that live until the end of a loop."""
 
     def _keep_to_end(self) -> dict[Loop, dict[Slot, None]]:
         facts, roots, last_use = self._facts, self._liveness.roots, self._liveness.last_use
@@ -136,21 +136,21 @@ class Loops:
         for step, loops in zip(self._schedule.steps, facts.around, strict=True):
             for slot in step.inputs if loops else ():
                 root = roots.get(slot, slot)
-                outside = next((one for one in loops if facts.comes_from_outside(root, one)), None)
+                outside = next((loop for loop in loops if facts.comes_from_outside(root, loop)), None)
                 if outside is not None:
                     kept.setdefault(outside, {})[root] = None
-        for loop, found in kept.items():
-            for root in [root for root in found if not loop.start <= last_use[root] < loop.end]:
-                del found[root]
-            last_use.update(dict.fromkeys(found, -1))
+        for loop, values in kept.items():
+            for root in [root for root in values if not loop.start <= last_use[root] < loop.end]:
+                del values[root]
+            last_use.update(dict.fromkeys(values, -1))
         return kept
 
     # Where loops begin and end
 
     def write_between(self, number: int) -> None:
-        """Adds what stands before the step at a position: beginnings and ends of loops."""
+        """Write the beginnings and ends of loops before the step at a position."""
         if not number:
-            self._prepare_catching()
+            self._prepare_captures()
         while True:
             if self._open and self._open[-1].next_event == number:
                 self._next_part(self._open[-1])
@@ -176,7 +176,7 @@ class Loops:
         if is_plain:
             self._carry_entries(opened)
         else:
-            self._lower_flags(opened)
+            self._clear_flags(opened)
         source.emit(None, "while True:")
         source.indent += " "
         source.namespace["session"], source.namespace["stop"] = self._session, stop
@@ -186,9 +186,9 @@ class Loops:
             for step in facts.steps(loop):
                 for slot in step.inputs:
                     if facts.comes_from_outside(slot, loop) and not facts.is_invariant(slot):
-                        found = guards.all_of([guard_of.get(slot), opened.first])
-                        if found is not None:
-                            guard_of[slot] = found
+                        guard_of_entry = guards.all_of([guard_of.get(slot), opened.first])
+                        if guard_of_entry is not None:
+                            guard_of[slot] = guard_of_entry
 
     def _next_part(self, opened: _OpenLoop) -> None:
         loop, guards, source = opened.loop, self._branches.guards, self._source
@@ -214,7 +214,7 @@ class Loops:
             guards.assume(opened.taken)
 
     def _forget_iteration(self, loop: Loop) -> None:
-        """Adds the line that drops what the iteration that was not done would have needed."""
+        """Write the line that drops values that only another iteration would need."""
         facts, names, roots = self._facts, self._names, self._liveness.roots
         left = names.taken_by(
             slot
@@ -238,12 +238,12 @@ class Loops:
         source.indent = opened.indent
         self._branches.guards.end_block(opened.guards_around)
         self._device.forget()
-        self._set_guards_behind(opened)
+        self._set_guards_of_exits(opened)
         names.retire(self._kept_to_end.get(loop, ()))
         names.delete_dead(None)
 
-    def _set_guards_behind(self, opened: _OpenLoop) -> None:
-        """Says when there is what the loop gives."""
+    def _set_guards_of_exits(self, opened: _OpenLoop) -> None:
+        """Set the guards of the values that a loop returns."""
         names, guard_of = self._names, self._branches.guard_of
         exits = [(step.op, slot) for step in self._exits(opened.loop) for slot in step.outputs]
         if opened.is_plain and opened.guard is not None:
@@ -265,12 +265,12 @@ class Loops:
             if step.op_type in EXITS and facts.around[number][-1] is loop
         ]
 
-    # What outlives an iteration
+    # Values that outlive an iteration
 
     def _carry_entries(self, opened: _OpenLoop) -> None:
-        """Gives what is carried on its first value, and what leaves its name."""
+        """Assign the first values of carried names, and reserve names of returned values."""
         facts, source, names, loop = self._facts, self._source, self._names, opened.loop
-        done: dict[Slot, None] = {}
+        handled: dict[Slot, None] = {}
         for step in facts.steps(loop):
             carried = next((slot for slot in step.inputs if facts.carried.get(slot) is loop), None)
             if carried is None:
@@ -278,9 +278,9 @@ class Loops:
             entry = facts.entry(step, loop)
             assert entry is not None
             name = names.reserved[carried]
-            if carried not in done:
+            if carried not in handled:
                 source.emit(None, f"{name} = {names.of[entry]}")
-            done[carried] = done[entry] = None
+            handled[carried] = handled[entry] = None
             if names.is_used(step.outputs[1]):
                 first, later = (
                     source.name_global("j", _POSITIONS[at])
@@ -290,20 +290,20 @@ class Loops:
                 opened.indices.append(f"{name}i = {later}")
         self._reserve_exits(loop)
         ending, readers = self._kept_to_end.get(loop, {}), self._liveness.readers
-        for slot in done:
+        for slot in handled:
             if slot in ending and all(map(facts.is_header, readers.get(slot, ()))):
                 del ending[slot]
                 names.delete(slot)
 
     def _reserve_exits(self, loop: Loop) -> list[Slot]:
-        """Gives what leaves a loop names that last."""
+        """Reserve lasting names for the values that leave a loop."""
         slots = [slot for step in self._exits(loop) for slot in step.outputs]
         for slot in slots:
             self._names.reserved[slot] = self._names.new_local()
         return slots
 
-    def _lower_flags(self, opened: _OpenLoop) -> None:
-        """Says that nothing is carried on or given yet."""
+    def _clear_flags(self, opened: _OpenLoop) -> None:
+        """Write that no value is carried or returned yet."""
         loop, names, guards = opened.loop, self._names, self._branches.guards
         carried = [slot for slot, of in self._facts.carried.items() if of is loop]
         for slot in [*carried, *self._reserve_exits(loop)]:
@@ -315,11 +315,11 @@ class Loops:
     # Steps
 
     def is_header(self, step: Step) -> bool:
-        """Whether a step takes, in a plain loop, what the last iteration has left."""
+        """Whether a step of a plain loop consumes a value of the previous iteration."""
         return bool(self._open) and self._open[-1].is_plain and self._facts.is_header(step)
 
     def add_header(self, step: Step) -> None:
-        """Takes what was carried on, and lets go of it."""
+        """Write a merge of a carried value, and clear its name."""
         names = self._names
         carried = next(slot for slot in step.inputs if slot in self._facts.carried)
         name = names.reserved[carried]
@@ -331,12 +331,12 @@ class Loops:
             names.assign(step, f"{name}i", (index,))
 
     def add_loop_op(self, step: Step) -> None:
-        """Adds the line of a step that only hands on what it gets: into a frame, out of it, to the next iteration."""
+        """Write a step that only passes its input through: into a frame, out of it, or to the next iteration."""
         (value,) = self._names.expressions(step)
         self._names.assign(step, value, step.outputs, self._names.arguments(step))
 
     def note_outputs(self, step: Step) -> None:
-        """Adds the lines that say that values are there which outlive an iteration."""
+        """Write the flags of values that outlive an iteration."""
         source = self._source
         for slot in step.outputs:
             if slot in self._flags:
@@ -345,11 +345,11 @@ class Loops:
                     again = source.name_global("x", _failing_again(f"exit of {step.name}", step.name))
                     source.emit(step, f"if {flag}: {again}()")
                 source.emit(step, f"{flag} = True")
-            if slot in self._caught:
-                self._catch(step, slot, self._caught[slot])
+            if slot in self._captured:
+                self._capture(step, slot, self._captured[slot])
 
-    def _catch(self, step: Step, slot: Slot, caught: _Caught) -> None:
-        """Keeps a value for the caller; a switch's, if it is there."""
+    def _capture(self, step: Step, slot: Slot, caught: _Captured) -> None:
+        """Write the capture of a fetched value; for a switch output, if it is alive."""
         name, flag, branches = caught.name, caught.flag, self._branches
         guard = branches.guards.known(branches.guard_of.get(slot)) if step.op_type in ALL_SWITCHES else None
         only_if = "" if guard is None else f"if {guard}: "
@@ -357,13 +357,13 @@ class Loops:
         self._source.emit(step, f"{only_if}{name}, {flag} = {self._names.of[slot]}, True")
 
     def set_flag_guards(self, step: Step) -> None:
-        """Says that what a step makes is there where its flag says so."""
+        """Set the guards of a step's outputs to their flags."""
         for slot in step.outputs:
             if slot in self._flags:
                 self._branches.guard_of[slot] = self._flags[slot]
 
     def absent(self, step: Step) -> str:
-        """What is done in place of a step in a branch that was not taken."""
+        """Return the statement for a step in a branch that was not taken."""
         flagged = [slot for slot in step.outputs if slot in self._flags]
         if not flagged:
             return self._branches.absent(step)
@@ -374,33 +374,33 @@ class Loops:
 
     # Fetches inside loops
 
-    def _prepare_catching(self) -> None:
+    def _prepare_captures(self) -> None:
         facts, source = self._facts, self._source
         for position, slot in enumerate(self._schedule.fetches):
             number = facts.made_at.get(slot, -1)
-            if number < 0 or slot in self._caught:
+            if number < 0 or slot in self._captured:
                 continue
             if len(facts.around[number]) > (self._schedule.steps[number].op_type in EXITS):
                 node = retval_name(slot.tensor, position)
                 again = source.name_global("z", _failing_again(f"Retval[{position}]", node))
                 name, flag = f"y{position}", self._branches.guards.fresh("False")
                 source.emit(None, f"{name} = None")
-                self._caught[slot] = _Caught(name, flag, again)
+                self._captured[slot] = _Captured(name, flag, again)
 
-    def release_caught(self) -> None:
-        """Says that fetched values are those that were caught."""
-        for slot, caught in self._caught.items():
+    def release_captured(self) -> None:
+        """Map fetched values to their captures."""
+        for slot, caught in self._captured.items():
             self._names.of[slot], self._branches.guard_of[slot] = caught.name, caught.flag
 
 
 def stop(*arguments: Any, **options: Any) -> NoReturn:
-    """What stands for kernels, and ends loops, when the session has been closed.
+    """Raise CancelledError: replacement of kernels, and end of loops, when the session has been closed.
 
     Args:
-        arguments: what a kernel would take.
+        arguments: arguments of a kernel.
 
     Raises:
-        CancelledError: always.
+        CancelledError: Always.
     """
     raise CancelledError.of("Run call was cancelled")
 
@@ -410,7 +410,7 @@ def _failing_again(what: str, node: str) -> Callable[[], None]:
         raise InternalError.of(
             f"{what} has already been set.\n\t [[{{{{node {node}}}}}]]",
             facts={"node": node},
-            hint="it is inside a loop and computed in every iteration: fetch what the loop returns",
+            hint="it is inside a loop and computed in every iteration: fetch the result of the loop",
         )
 
     return fail

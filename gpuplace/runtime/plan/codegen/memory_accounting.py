@@ -1,21 +1,21 @@
-"""Lines that say where a kernel's results lie: counted on a simulated GPU, brought to a real one.
+"""Generated lines that account for results in a simulated GPU's memory, or bring them to a real one's.
 
-On a simulated GPU every result that lies in its memory is counted by its allocator, a large one before it is computed,
-as TensorFlow allocates outputs before it computes them::
+On a simulated GPU every result in its memory is counted by its allocator, a large one before it is computed, as
+TensorFlow allocates outputs before it computes them::
 
     r = reserve0()                  ResourceExhaustedError here, before anything is computed
     t0 = m2(k1(c3, c4), r)
     del r
 
-An update of a variable leaves the value where it was, and a result that shares the memory of an input shares it here
-too, whether or not NumPy copies::
+An update of a variable keeps the value in place, and a result that shares the memory of an input shares it here too,
+whether or not NumPy copies::
 
     h0 = memory4.hold(c1)
     k5(c1, c2, t0)
-    v6(c1, h0)                      a new array gets what the old one had
+    v6(c1, h0)                      a new array gets the memory of the old one
     del h0
 
-On a real GPU kernels may return NumPy arrays, and the other way round; what the catalogue says is what consumers get.
+On a real GPU kernels may return NumPy arrays, and vice versa; consumers get what the catalogue declares.
 
 Source: tensorflow/core/framework/op_kernel.cc, release 1.15.
 """
@@ -36,17 +36,17 @@ from gpuplace.runtime.plan.codegen.value_names import Source, ValueNames
 from gpuplace.runtime.plan.schedule.partition import Slot, Step
 
 RESERVE_BYTES = 16 << 20
-"""Outputs on simulated GPUs that are known to be at least as large get their memory before they are computed."""
+"""Outputs on simulated GPUs that are known to be at least this large are allocated before they are computed."""
 
 
 def is_on_host(step: Step) -> bool:
-    """Whether all that the kernel takes and makes lies in host memory, as for integers on a GPU."""
+    """Whether all inputs and outputs of a kernel are in host memory, as for integers on a GPU."""
     slots = (*step.inputs, *step.outputs)
     return bool(slots) and all(slot.location.on_host and not slot.is_ref for slot in slots)
 
 
 def where_declared(source: Source, step: Step, slot: Slot, value: str, backend: Any) -> str:
-    """The expression ``value``, on a real GPU, brought to the memory where the catalogue says that it is."""
+    """Return the expression ``value``, on a real GPU, brought to the memory that the catalogue declares."""
     if slot.is_handle:
         return value
     if slot.location.on_host:
@@ -63,16 +63,16 @@ def counted(
     reservation: str = "",
     shared: str = "",
 ) -> str:
-    """The expression ``value``, counted in a simulated GPU's memory if it lies there.
+    """Return the expression ``value``, counted in a simulated GPU's memory if it is there.
 
     Args:
-        source: what is written to.
-        step: whose value it is.
+        source: generated text.
+        step: step of the value.
         slot: the value.
-        value: what makes it.
-        memory: the GPU's.
-        reservation: name of what ``reserve_output`` took for it.
-        shared: name of the value whose memory it has.
+        value: expression of the value.
+        memory: memory of the GPU.
+        reservation: name of the reservation by ``reserve_output``.
+        shared: name of the value whose memory it shares.
     """
     if slot.location.on_host or slot.is_handle:
         return value
@@ -84,7 +84,7 @@ def counted(
 
 
 def shared_input(step: Step) -> Slot | None:
-    """The input whose memory the step's only output has; None where it has its own."""
+    """Return the input whose memory the step's only output shares; None if it has its own."""
     if step.op is None or len(step.outputs) != 1 or not step.inputs or not traits_of(step.op.type).shares:
         return None
     slot = step.inputs[0]
@@ -92,13 +92,13 @@ def shared_input(step: Step) -> Slot | None:
 
 
 def counted_copy(source: Source, step: Step, value: str, memory: TensorMemory) -> str:
-    """A constant's value as an array that a variable may keep: the constant stays in memory beside it."""
+    """Return a constant's value as an array that a variable may keep, in addition to the constant itself."""
     source.namespace["copied"] = np.array
     return f"{source.name_global('a', _noting(memory, step))}(copied({value}))"
 
 
 def reserve_output(source: Source, step: Step, memory: TensorMemory) -> str:
-    """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
+    """Write the reservation of a large output; return its name, or ""."""
     reserve = reserver(step, memory)
     if reserve is None:
         return ""
@@ -107,7 +107,7 @@ def reserve_output(source: Source, step: Step, memory: TensorMemory) -> str:
 
 
 def reserver(step: Step, memory: TensorMemory) -> Callable[[], Reservation] | None:
-    """What takes the memory of a large output; None where it is not known to be large."""
+    """Return the function that reserves a large output; None if it is not known to be large."""
     if len(step.outputs) != 1 or step.op is None:
         return None
     slot = step.outputs[0]
@@ -125,17 +125,17 @@ def reserver(step: Step, memory: TensorMemory) -> Callable[[], Reservation] | No
 def hold_variables(
     source: Source, names: ValueNames, step: Step, variables: Sequence[Slot], memory: TensorMemory
 ) -> dict[Slot, str]:
-    """Adds the lines before an update that hold the memory of variables.
+    """Write the lines before an update that hold the memory of variables.
 
     Args:
-        source: what is written to.
-        names: the names of values.
-        step: the kernel's.
-        variables: its variables, as `variables_of` has them.
-        memory: the GPU's.
+        source: generated text.
+        names: names of values.
+        step: step of the kernel.
+        variables: its variables, from `variables_of`.
+        memory: memory of the GPU.
 
     Returns:
-        The names of what holds it; none where the kernel is no update.
+        Names of the holds by variable; empty if the kernel is not an update.
     """
     if not is_update(step):
         return {}
@@ -154,11 +154,11 @@ def count_variables(
     memory: TensorMemory,
     held: Mapping[Slot, str],
 ) -> None:
-    """Adds the lines that count what a kernel has made the value of a variable.
+    """Write the lines that count new values of variables.
 
     Args:
-        source, names, step, variables, memory: as of `hold_variables`.
-        held: what `hold_variables` gave.
+        source, names, step, variables, memory: as in `hold_variables`.
+        held: result of `hold_variables`.
     """
     for slot in variables:
         note = source.name_global("v", partial(note_variable, memory, step.device))
@@ -169,32 +169,34 @@ def count_variables(
 
 
 def is_update(step: Step) -> bool:
-    """Whether a kernel changes the values of variables where they lie."""
+    """Whether a kernel changes the values of variables in place."""
     return step.op is not None and step.op.type.startswith(UPDATES_OF_VARIABLES)
 
 
 def variables_of(step: Step) -> list[Slot]:
-    """What a step takes that may be a variable to which its kernel gives a value, each once."""
+    """Return the distinct inputs that may be variables to which a kernel assigns."""
     handles = [slot.is_handle for slot in step.inputs]
     if True not in handles:
         return []
-    found = itertools.compress(step.inputs, [a and not b for a, b in zip(handles, step.reads, strict=True)])
-    return list(dict.fromkeys(found))
+    variables = itertools.compress(
+        step.inputs, [a and not b for a, b in zip(handles, step.reads, strict=True)]
+    )
+    return list(dict.fromkeys(variables))
 
 
 def _noting(memory: TensorMemory, step: Step) -> Callable[..., Any]:
-    """What counts a value of the step, and returns it."""
+    """Return the function that counts a value of the step, and returns it."""
     return partial(memory.note, step.name, step.device)
 
 
 def note_variable(memory: TensorMemory, device: str, reference: Any, held: Reservation | None = None) -> None:
-    """Counts what a kernel has made the value of a variable.
+    """Count the new value of a variable.
 
     Args:
-        memory: the GPU's.
-        device: its full name.
+        memory: memory of the GPU.
+        device: full device name.
         reference: the variable, or a handle of one.
-        held: the bytes that the value had before.
+        held: bytes of the previous value.
     """
     variable = getattr(reference, "resource", reference)
     if getattr(variable, "is_initialized", False):

@@ -1,8 +1,8 @@
-"""Long plans in pieces: functions of some hundred steps, and one that calls them and carries values between them.
+"""Long plans in pieces: functions of several hundred steps, and one that calls them and passes values between them.
 
-Python's parser takes most of the time in which a plan is compiled, and memory by the line; and nearly every long plan
-repeats itself: layers, time steps, their gradients. Cut at the same place of every repetition, with names that start
-again in each piece, the pieces have the same text, which is compiled once::
+Python's parser takes most of the compile time of a plan, and memory per line, and nearly every long plan repeats
+itself: layers, time steps, their gradients. If it is cut at the same place of every repetition, with names that start
+again in each piece, the pieces have equal texts, each of which is compiled once::
 
     p1, p2:  def step(f0, a):             def step(f0):
               [t0] = a                     v = {}
@@ -11,10 +11,10 @@ again in each piece, the pieces have the same text, which is compiled once::
               ...                          a2 = p2(f0, [v.pop(1)])
               return t0                    return [a2]
 
-A piece is cut off where the types of the last few steps hash lowest, within a window that holds one repetition unless
-it is very long: the place does not depend on what was before. A value that other pieces need waits in ``v``, and
-leaves it with the last of them, so that it lives as long as in one function. It goes over in a list that the piece
-drops: of more than 30 arguments Python makes a tuple, and that would keep them all to the end of the call.
+A piece ends where the hash of the last few op types is smallest, within a window that contains one repetition unless
+that is very long; the place does not depend on earlier steps. A value that other pieces need is kept in ``v`` until the
+last of them, so it lives as long as in one function. It is passed in a list that the piece deletes: Python puts more
+than 30 arguments into a tuple, which would keep all of them until the end of the call.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from gpuplace.callers import PLAN_FILE
 from gpuplace.runtime.plan.schedule.partition import Schedule, Slot, Step
 
 MIN_STEPS = 500
-"""The fewest steps of a piece: calling one takes about as long as one small kernel."""
+"""Minimal number of steps in a piece: a call takes about as long as one small kernel."""
 MAX_STEPS = 1500
-"""The most steps of a piece; a plan that has no more, constants left out, is one function."""
+"""Maximal number of steps in a piece; a plan with at most as many, not counting constants, is one function."""
 _CONTEXT = 4
-"""So many steps decide whether a piece ends after them."""
+"""Number of steps that determine whether a piece ends after them."""
 
 
 def piece_starts(steps: Sequence[Step]) -> list[int]:
-    """Positions of the steps that begin a piece.
+    """Return the positions of the steps that begin a piece.
 
     >>> piece_starts([Step(None, "", (), (), ())] * 3000)
     [0, 500, 1000, 1500]
@@ -51,10 +51,10 @@ def piece_starts(steps: Sequence[Step]) -> list[int]:
     mark, mask = 0, (1 << 8 * _CONTEXT) - 1
     for step in steps:
         op_type = step.op_type
-        known = hashes.get(op_type)
-        if known is None:
-            known = hashes[op_type] = crc32(op_type.encode()) & 255
-        mark = (mark << 8 | known) & mask
+        op_hash = hashes.get(op_type)
+        if op_hash is None:
+            op_hash = hashes[op_type] = crc32(op_type.encode()) & 255
+        mark = (mark << 8 | op_hash) & mask
         marks.append(mark * 0x9E3779B1 & mask)
     starts = [0]
     while len(steps) - starts[-1] > MAX_STEPS:
@@ -65,23 +65,23 @@ def piece_starts(steps: Sequence[Step]) -> list[int]:
 
 @dataclass
 class Crossings:
-    """Which values go from piece to piece.
+    """Values that are passed from piece to piece.
 
     Args:
-        schedule: what the plan does.
+        schedule: schedule of the plan.
         starts: positions of the steps that begin a piece.
-        roots: values that are others under another name.
+        roots: aliases to their values.
     """
 
     schedule: Schedule
     starts: Sequence[int]
     roots: Mapping[Slot, Slot]
     arriving: list[dict[Slot, None]] = field(default_factory=list)
-    """For each piece, and for the fetches, the values read that were there before, in the order of their use."""
+    """For each piece, and for the fetches, the values read from earlier pieces, in order of use."""
     leaving: list[dict[Slot, None]] = field(default_factory=list)
-    """For each piece the values made in it that others read, in that order."""
+    """For each piece, its values that others read, in that order."""
     last: dict[Slot, int] = field(default_factory=dict)
-    """The last piece that reads a value; the number of pieces where it is fetched."""
+    """Last piece that reads a value; the number of pieces for a fetch."""
 
     def __post_init__(self) -> None:
         steps, roots = self.schedule.steps, self.roots
@@ -115,25 +115,25 @@ class Crossings:
 
 @lru_cache(maxsize=256)
 def _compiled(text: str) -> tuple[str, CodeType]:
-    """A text, and the code of the only function in it; plans of one graph are alike, also one after the other."""
+    """Return a text, and the code of its only function; cached, because plans of one graph are similar."""
     module = compile(text, PLAN_FILE, "exec")
     return text, next(constant for constant in module.co_consts if isinstance(constant, CodeType))
 
 
 class Compiler:
-    """Makes functions of lines; equal ones are compiled once."""
+    """Compiles lines to functions; equal texts are compiled once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        """The text of every function."""
+        """Text of each function."""
         self.codes: list[CodeType] = []
-        """The code of every function, whose line numbers go on where the last one's ended."""
+        """Code of each function; its line numbers continue those of the previous one."""
         self.namespaces: list[dict[str, Any]] = []
-        """The globals of every function."""
+        """Globals of each function."""
         self._line = 1
 
     def function(self, parameters: Sequence[str], lines: Sequence[str], namespace: dict[str, Any]) -> Any:
-        """The function of these lines, which are indented, with ``namespace`` for its globals."""
+        """Compile indented lines to a function, with ``namespace`` as its globals."""
         text = f"def step({', '.join(parameters)}):\n" + "\n".join(lines) + "\n"
         text, code = _compiled(text)
         code = code.replace(co_firstlineno=self._line)

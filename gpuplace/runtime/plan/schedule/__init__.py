@@ -1,1 +1,1 @@
-"""Schedules: what runs, in which order, on which device, and what is copied in between."""
+"""Schedules: which steps run, in which order, on which device, and with which copies."""

@@ -1,19 +1,19 @@
-"""Constant folding: what can be computed once and for all is, when a plan is made.
+"""Constant folding: operations that can be computed once are computed when a plan is compiled.
 
-An operation whose inputs are constants, and whose result is the same in every step, becomes a constant itself,
-in the memory of the device that it was placed on; what only it needed is pruned::
+An operation whose inputs are constants, and whose result is the same in every step, becomes a constant itself, in the
+memory of its device. Operations that only it needed are pruned::
 
     a --> MatMul --> Add --> Mul --> fetch              Add (a constant) --> Mul --> fetch
     b ----^          ^       ^            ==>                                ^
     c ---------------+       x (fed)                                         x (fed)
 
-TensorFlow does this in two places, by default in both: Grappler (``rewrite_options.constant_folding``), which
-leaves the node its name, and the runtime (``optimizer_options.opt_level``), which gives it a new one. Only
-where both are switched off every node runs. Logs of the placement are written before and list all nodes.
+TensorFlow does this in two places, both by default: Grappler (``rewrite_options.constant_folding``) keeps the node's
+name, and the runtime (``optimizer_options.opt_level``) gives it a new one. Only if both are switched off does every
+node run. Placement logs are written before folding and list all nodes.
 
-Never folded: what keeps state or is random, variables, queues and other resources, conditionals, what is fed,
-what fails (so that it fails when it is run, with the node's name), large results, and nodes that are costly to
-compute: those stay visible in traces, which TensorFlow does not care about.
+Never folded: stateful and random ops, variables, queues and other resources, conditionals, feeds, ops that fail (so
+that they fail when they run, with the node's name), large results, and expensive nodes. The latter stay visible in
+traces, unlike in TensorFlow.
 
 >>> from gpuplace.graph.convert import convert_to_tensor
 >>> from gpuplace.graph.graph import Graph
@@ -51,16 +51,17 @@ from gpuplace.runtime.plan.schedule.costs import BYTES_PER_US, operation_cost_us
 from gpuplace.shapes import TensorShape
 
 MAX_FOLDED_BYTES = 100 << 10
-"""Results larger than this, and than what they are made of, are not folded: Grappler's ``kMaxConstantSize``.
+"""Results larger than this, and than their inputs, are not folded: Grappler's ``kMaxConstantSize``.
 
-A folded value stays in the device's memory beside the variable that it initializes."""
+A folded value stays in the device's memory in addition to the variable that it initializes.
+"""
 MAX_COST_US = 500.0
 """Nodes that take longer than this, in microseconds, are not folded."""
 MIN_GRAPPLER_NODES = 4
-"""Grappler leaves smaller graphs as they are."""
+"""Number of nodes below which Grappler leaves a graph unchanged."""
 
 _NEVER = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
-"""Stateless ops whose results are not the same in every step, or not always there."""
+"""Stateless ops whose results differ between steps, or are not always alive."""
 _FUNCTION_TYPES = ("func", "list(func)")
 _OFF = 2
 """``RewriterConfig.OFF``."""
@@ -68,55 +69,55 @@ _OFF = 2
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A constant that stands for an output of an operation."""
+    """A constant that replaces an output of an operation."""
 
     output: int
-    """Which output."""
+    """Number of the output."""
     value: Any
     """The array, in host memory."""
     controls: tuple[Operation, ...]
-    """What still has to run before: control inputs of the operation, and of what it was computed from."""
+    """Operations that still have to run before: control inputs of the operation, and of its inputs."""
     name: str
     """Name of the constant."""
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes of the constant."""
+        """Attributes of the constant."""
         dtype = as_dtype(self.value.dtype)
         return {"dtype": dtype, "value": TensorValue(dtype, TensorShape(self.value.shape), self.value)}
 
 
 class _Constant(NamedTuple):
-    """What is known of a constant operation."""
+    """Facts about a constant operation."""
 
     values: tuple[Any, ...]
-    """Its outputs; empty for a ``Const``, whose attribute has it."""
+    """Its outputs; empty for a ``Const``, whose attribute has the value."""
     controls: tuple[Operation, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FoldingOptions:
-    """Which of TensorFlow's two foldings are on."""
+    """Which of TensorFlow's two foldings are enabled."""
 
     grappler: bool = True
-    """Grappler's, which leaves names as they are."""
+    """Grappler's folding, which keeps names."""
     runtime: bool = True
-    """The runtime's, which folds small graphs and strings too."""
+    """The runtime's folding, which also folds small graphs and strings."""
     max_bytes: int = MAX_FOLDED_BYTES
-    """Largest result."""
+    """Maximal bytes of a result."""
 
     @classmethod
     def of(cls, config: Any) -> FoldingOptions:
-        """The options of a ``ConfigProto``, or anything with its attributes; None has the defaults."""
+        """Return the options of a ``ConfigProto``, or any object with its attributes; None for the defaults."""
         graph_options = getattr(config, "graph_options", None)
         rewriter = getattr(graph_options, "rewrite_options", None)
         optimizer = getattr(graph_options, "optimizer_options", None)
         is_off = getattr(rewriter, "constant_folding", 0) == _OFF
         is_off = is_off or bool(getattr(rewriter, "disable_meta_optimizer", False))
         level = getattr(optimizer, "opt_level", 0)
-        is_asked = bool(getattr(optimizer, "do_constant_folding", False))
+        is_requested = bool(getattr(optimizer, "do_constant_folding", False))
         limit = getattr(optimizer, "max_folded_constant_in_bytes", 0) or MAX_FOLDED_BYTES
-        return cls(not is_off, level >= 0 or is_asked, limit)
+        return cls(not is_off, level >= 0 or is_requested, limit)
 
     @property
     def is_on(self) -> bool:
@@ -124,7 +125,7 @@ class FoldingOptions:
         return self.grappler or self.runtime
 
     def may_fold(self, op_def: OpDef, inputs: Sequence[DType], outputs: Sequence[DType]) -> bool:
-        """Whether nodes of an op are folded where their inputs are constants.
+        """Whether nodes of an op are folded if their inputs are constants.
 
         Args:
             op_def: the op.
@@ -139,27 +140,27 @@ class FoldingOptions:
             return False
         return not any(dtype.is_ref_dtype or dtype.is_handle for dtype in (*inputs, *outputs))
 
-    def is_large(self, nbytes: int, given: int) -> bool:
+    def is_large(self, nbytes: int, input_bytes: int) -> bool:
         """Whether a result is too large to fold: larger than the limit, and than its inputs (bytes)."""
-        return nbytes > self.max_bytes and nbytes > given
+        return nbytes > self.max_bytes and nbytes > input_bytes
 
 
 class Folder:
-    """The folding of one session.
+    """Constant folding of one session.
 
     Args:
         config: the session's ``ConfigProto``.
-        resources: the session's, for kernels.
+        resources: the session's resources for kernels.
     """
 
     def __init__(self, config: Any, resources: Any) -> None:
         self.options = FoldingOptions.of(config)
         self._resources = resources
-        self._known: dict[Operation, tuple[Any, ...] | None] = {}
+        self._values_of: dict[Operation, tuple[Any, ...] | None] = {}
 
     def clear(self) -> None:
-        """Forgets all values."""
-        self._known = {}
+        """Drop all values."""
+        self._values_of = {}
 
     def fold(
         self,
@@ -168,18 +169,18 @@ class Folder:
         targets: Iterable[Operation],
         feeds: Collection[Tensor],
     ) -> tuple[Sequence[Operation], dict[Operation, tuple[Folded, ...]]]:
-        """What still has to run, in the same order, and which of it is constant.
+        """Return the operations that still have to run, in the same order, and the constants among them.
 
         Args:
-            operations: what the signature needs, sources before consumers.
-            fetches: what is fetched.
-            targets: what has to run.
-            feeds: what is fed.
+            operations: operations of the signature in topological order.
+            fetches: fetched tensors.
+            targets: operations that must run.
+            feeds: fed tensors.
         """
         if not self.options.is_on:
             return operations, {}
         constant: dict[Operation, _Constant] = {}
-        found: list[Operation] = []
+        folded_ops: list[Operation] = []
         for op in operations:
             if op.type == "Const":
                 constant[op] = _Constant((), tuple(op._control_inputs))
@@ -192,20 +193,20 @@ class Folder:
                     break
             else:
                 if self._fold_one(op, constant, feeds):
-                    found.append(op)
-        if not found:
+                    folded_ops.append(op)
+        if not folded_ops:
             return operations, {}
-        return self._pruned(operations, found, constant, fetches, targets, feeds)
+        return self._pruned(operations, folded_ops, constant, fetches, targets, feeds)
 
     def _fold_one(
         self, op: Operation, constant: dict[Operation, _Constant], feeds: Collection[Tensor]
     ) -> bool:
-        """Adds an operation to the constant ones if it can be computed."""
+        """Fold an operation if it can be computed; return whether it was."""
         if any(tensor in feeds for tensor in (*op.inputs, *op.outputs)):
             return False
-        if op not in self._known:
-            self._known[op] = self._computed(op, constant) if self._may_fold(op) else None
-        values = self._known[op]
+        if op not in self._values_of:
+            self._values_of[op] = self._compute(op, constant) if self._may_fold(op) else None
+        values = self._values_of[op]
         if values is None:
             return False
         controls = dict.fromkeys(op._control_inputs)
@@ -220,58 +221,58 @@ class Folder:
         return is_same and find_compute(op.type, "CPU") is not None and self._is_small(op)
 
     def _is_small(self, op: Operation) -> bool:
-        """Whether result and work are small enough, as far as that is known beforehand."""
-        given = sum(tensor_nbytes(tensor) or 0 for tensor in op.inputs)
+        """Whether result and work are small enough, as far as they are known beforehand."""
+        input_bytes = sum(tensor_nbytes(tensor) or 0 for tensor in op.inputs)
         for tensor in op.outputs:
             nbytes = tensor_nbytes(tensor)
             if nbytes is None:
-                if traits_of(op.type).grows or given > self.options.max_bytes:
+                if traits_of(op.type).grows or input_bytes > self.options.max_bytes:
                     return False
-            elif self.options.is_large(nbytes, given):
+            elif self.options.is_large(nbytes, input_bytes):
                 return False
-        # What hands a tensor on costs nothing; but a constant of more bytes than that has to be there when a step runs.
-        return max(operation_cost_us(op) or 0.0, given / BYTES_PER_US) <= MAX_COST_US
+        # A pass-through op costs nothing, but folding it would keep a large constant in memory during every step.
+        return max(operation_cost_us(op) or 0.0, input_bytes / BYTES_PER_US) <= MAX_COST_US
 
-    def _computed(self, op: Operation, constant: dict[Operation, _Constant]) -> tuple[Any, ...] | None:
-        """The outputs, or None if they cannot be computed, for whatever reason: the step will tell."""
+    def _compute(self, op: Operation, constant: dict[Operation, _Constant]) -> tuple[Any, ...] | None:
+        """Return the outputs, or None if they cannot be computed for any reason, which the step will report."""
         inputs = [_value(tensor, constant) for tensor in op.inputs]
         try:
             with as_kernels_do():
-                made = bind(op.type, "CPU", np, op, self._resources)(*inputs)
+                results = bind(op.type, "CPU", np, op, self._resources)(*inputs)
         except Exception as error:
             raise_of_signal_handler(error)
             return None
-        values = tuple(map(np.asarray, made if isinstance(made, tuple | list) else (made,)))
+        values = tuple(map(np.asarray, results if isinstance(results, tuple | list) else (results,)))
         if len(values) != len(op.outputs):
             return None
-        given = sum(value.nbytes for value in inputs)
+        input_bytes = sum(value.nbytes for value in inputs)
         for value, tensor in zip(values, op.outputs, strict=True):
             if value.dtype != tensor.dtype.as_numpy_dtype and tensor.dtype is not string:
                 return None
-            if self.options.is_large(value.nbytes, given):
+            if self.options.is_large(value.nbytes, input_bytes):
                 return None
         return values
 
     def _pruned(
         self,
         operations: Sequence[Operation],
-        found: Collection[Operation],
+        folded_ops: Collection[Operation],
         constant: dict[Operation, _Constant],
         fetches: Iterable[Tensor],
         targets: Iterable[Operation],
         feeds: Collection[Tensor],
     ) -> tuple[Sequence[Operation], dict[Operation, tuple[Folded, ...]]]:
-        """What still runs, and those of the constant operations that something takes that is not constant itself."""
+        """Return the operations that still run, and the constants that have consumers other than constants."""
         by_grappler = self.options.grappler and len(operations) + len(feeds) + 1 >= MIN_GRAPPLER_NODES
         keeps_name = by_grappler or not self.options.runtime
-        candidates = set(found)
-        if not by_grappler:  # the runtime folds no target: nothing takes what it gives
+        candidates = set(folded_ops)
+        if not by_grappler:  # the runtime does not fold targets, which have no consumers
             candidates.difference_update(targets)
-        wanted = [tensor for tensor in fetches if tensor not in feeds]
-        taken = set(wanted)
+        fetched_tensors = [tensor for tensor in fetches if tensor not in feeds]
+        used = set(fetched_tensors)
         running = set(operations)
         kept: set[Operation] = set()
-        stack = [*targets, *(tensor.op for tensor in wanted)]
+        stack = [*targets, *(tensor.op for tensor in fetched_tensors)]
         controls: list[Operation] = []
         while stack or controls:
             if stack:
@@ -279,7 +280,7 @@ class Folder:
             else:
                 op = controls.pop()
                 if op in candidates and not constant[op].controls:
-                    continue  # without effect, and no condition on what waits for it
+                    continue  # a constant without control inputs constrains nothing
             if op in kept or op not in running:
                 continue
             kept.add(op)
@@ -289,23 +290,23 @@ class Folder:
             for tensor in op.inputs:
                 source = tensor.op
                 if source in candidates:
-                    taken.add(tensor)
+                    used.add(tensor)
                 if source not in kept and tensor not in feeds:
                     stack.append(source)
             controls.extend(op._control_inputs)
         folded = {}
-        for op in found:
+        for op in folded_ops:
             if op in kept and op in candidates:
-                outputs = [tensor for tensor in op.outputs if tensor in taken] or op.outputs[:1]
+                outputs = [tensor for tensor in op.outputs if tensor in used] or op.outputs[:1]
                 folded[op] = tuple(_constant_of(tensor, constant[op], keeps_name) for tensor in outputs)
         return [op for op in operations if op in kept], folded
 
 
-def _constant_of(tensor: Tensor, known: _Constant, keeps_name: bool) -> Folded:
+def _constant_of(tensor: Tensor, constant: _Constant, keeps_name: bool) -> Folded:
     op, output = tensor.op, tensor.value_index
     keeps_name = keeps_name and len(op.outputs) == 1 and tensor.dtype is not string
     name = op.name if keeps_name else f"{op.name}/_{output}__cf__{output}"
-    return Folded(output, known.values[output], known.controls, name)
+    return Folded(output, constant.values[output], constant.controls, name)
 
 
 def _value(tensor: Tensor, constant: dict[Operation, _Constant]) -> Any:

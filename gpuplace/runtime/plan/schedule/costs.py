@@ -1,7 +1,7 @@
-"""How long a node will take on one CPU core, judged by its shapes.
+"""Approximate time of a node on one CPU core, estimated from its shapes.
 
-Rough figures, good enough to tell work for which threads pay (a matrix product of 1,000 rows: 30 milliseconds)
-from work for which they do not (one of 10 rows: nothing). Where a shape is not known nothing is said.
+The figures only need to distinguish work that is worth a thread (a matrix product of 1,000 rows: 30 milliseconds) from
+work that is not (one of 10 rows: nothing). Unknown shapes give no estimate.
 
 >>> from gpuplace.graph.graph import Graph
 >>> from gpuplace.graph.convert import convert_to_tensor
@@ -18,29 +18,29 @@ from gpuplace.kernels.compute import traits_of
 from gpuplace.kernels.work.find import work_of_operation
 
 FLOPS_PER_US = 60_000.0
-"""Multiplications and additions of a core in a matrix product."""
+"""Floating-point operations of a core per microsecond in a matrix product."""
 
 BYTES_PER_US = 20_000.0
-"""Bytes that a core reads and writes."""
+"""Bytes that a core reads and writes per microsecond."""
 
 SLOWNESS = 2.0
-"""How much longer ops that are declared ``slow`` take for an element."""
+"""Factor of the time per element for ops that are declared ``slow``."""
 
 
 def tensor_nbytes(tensor: Tensor) -> int | None:
-    """Size of a tensor in bytes, None if the shape is not fully known."""
+    """Return the bytes of a tensor; None if the shape is not fully known."""
     elements = tensor.shape.num_elements()
     return None if elements is None else elements * tensor.dtype.base_dtype.size
 
 
 def copy_cost_us(tensor: Tensor) -> float | None:
-    """Microseconds to copy a tensor, None if its shape is not fully known."""
+    """Return the microseconds to copy a tensor; None if its shape is not fully known."""
     nbytes = tensor_nbytes(tensor)
     return None if nbytes is None else 2 * nbytes / BYTES_PER_US
 
 
 def operation_cost_us(op: Operation) -> float | None:
-    """Microseconds to compute a node, None if a shape is not fully known."""
+    """Return the microseconds to compute a node; None if a shape is not fully known."""
     if not op.inputs:
         return 0.0
     work = work_of_operation(op)

@@ -1,13 +1,14 @@
-"""Which steps of a plan run at all: the branches of conditionals, as conditions on local names.
+"""Guards of steps: the branches of conditionals, as conditions on local names.
 
-A ``Switch`` sends its value along one of two branches; whatever hangs on the other does not run, up to the ``Merge``
-that takes the value that is there::
+A ``Switch`` sends its value along one of two branches. Nodes that depend on the other branch do not run, up to the
+``Merge`` that takes the value that is alive::
 
     pred ---> Switch --0--> Neg  (if g1) ----> Merge ---> ...
                  +-----1--> Exp  (if g0) ------^
 
-In a plan every branch has a name for a truth value, its guard. A value without one is always there. The branches of one
-conditional have many ``Switch`` nodes and one pair of guards, so that their ``Merge`` is found to be unconditional.
+In a plan every branch has a name for a truth value, its guard. A value without a guard is always alive. The branches of
+one conditional have many ``Switch`` nodes and one pair of guards, so that their ``Merge`` is recognized as
+unconditional.
 
 >>> lines = []
 >>> guards = Guards(lines.append)
@@ -31,7 +32,7 @@ from gpuplace.graph.operation import Operation
 from gpuplace.runtime.plan.schedule.partition import Slot, Step
 
 GuardOf = dict[Slot | Operation, str]
-"""Values and operations to their guards, as far as they have one."""
+"""Values and operations to their guards, if they have one."""
 
 _Guard = str | None
 
@@ -44,8 +45,8 @@ class Guards:
     """The guards of one plan.
 
     Args:
-        emit: adds a line that computes one.
-        form: what their names look like, with braces for the number.
+        emit: function that writes a line that computes a guard.
+        form: format of guard names, with braces for the number.
     """
 
     def __init__(self, emit: Callable[[str], None], form: str = "g{}") -> None:
@@ -58,33 +59,33 @@ class Guards:
         self._true: frozenset[str] = frozenset()
 
     def fresh(self, expression: str) -> str:
-        """A guard of its own."""
+        """Return a new, independent guard."""
         return self._name(expression, None)
 
     def begin_block(self, true: _Guard = None) -> Block:
-        """Begins lines that may be left out: what is computed there is unknown after them.
+        """Begin a block of lines that may be skipped; guards computed there are unknown after it.
 
         Args:
-            true: a guard that is known to be true there.
+            true: guard that is known to be true in the block.
 
         Returns:
-            What ``end_block`` takes.
+            Argument of ``end_block``.
         """
         kept = self._true, dict(self._branches), dict(self._combined)
         self.assume(true)
         return kept
 
     def end_block(self, kept: Block) -> None:
-        """Ends such lines."""
+        """End a block."""
         self._true, self._branches, self._combined = kept
 
     def assume(self, true: _Guard) -> None:
-        """Says that a guard is true from here to the end of the block, and so are those it is inside of."""
+        """Assume that a guard, and those it is nested in, are true until the end of the block."""
         if true is not None:
             self._true |= {true} | self._above(true)
 
     def known(self, guard: _Guard) -> _Guard:
-        """The guard, or None if it is known to be true."""
+        """Return the guard, or None if it is known to be true."""
         return None if guard in self._true else guard
 
     def _name(self, expression: str, parent: _Guard) -> str:
@@ -97,10 +98,10 @@ class Guards:
         return len(self._parents)
 
     def branches(self, key: Hashable, predicate: str, inside: _Guard) -> tuple[str, str]:
-        """Guards of a switch's outputs 0 (the predicate is false) and 1.
+        """Return the guards of a switch's outputs 0 (the predicate is false) and 1.
 
         Args:
-            key: says which predicate it is: the same for all switches of a conditional.
+            key: identity of the predicate, equal for all switches of a conditional.
             predicate: expression for its value.
             inside: guard of the switch itself.
         """
@@ -114,41 +115,41 @@ class Guards:
         return self._branches[key, inside]
 
     def cases(self, key: Hashable, index: str, count: int, inside: _Guard) -> list[_Guard]:
-        """Guards of the outputs of a switch of many; the last one has all that the index finds no other for.
+        """Return the guards of the outputs of a multi-way switch; the last output is the default.
 
         Args:
-            key: says which index it is: the same for all switches of a conditional.
+            key: identity of the index, equal for all switches of a conditional.
             index: expression for its value.
-            count: how many outputs there are.
+            count: number of outputs.
             inside: guard of the switch itself.
         """
-        found: list[_Guard] = []
+        case_guards: list[_Guard] = []
         rest = inside
         for number in range(count - 1):
             rest, taken = self.branches((key, number), f"{index} == {number}", rest)
-            found.append(taken)
-        return [*found, rest]
+            case_guards.append(taken)
+        return [*case_guards, rest]
 
     def has_branches(self, key: Hashable) -> bool:
-        """Whether a switch that has no guard itself asks for this predicate."""
+        """Whether an unguarded switch uses this predicate."""
         return (key, None) in self._branches
 
     def _above(self, guard: str) -> set[str]:
-        found: set[str] = set()
+        ancestors: set[str] = set()
         parent = self._parents[guard]
         while parent is not None:
-            found.add(parent)
+            ancestors.add(parent)
             parent = self._parents[parent]
-        return found
+        return ancestors
 
     def all_of(self, guards: Iterable[_Guard]) -> _Guard:
-        """The guard of what needs all of these."""
+        """Return the guard of a step that needs all of some values."""
         named = {guard for guard in guards if guard is not None and guard not in self._true}
         implied = {above for guard in named for above in self._above(guard)}
         return self._combine("and", named - implied)
 
     def any_of(self, guards: Sequence[_Guard]) -> _Guard:
-        """The guard of what takes whichever of these there is."""
+        """Return the guard of a step that needs any of some values."""
         left: set[str] = set()
         for guard in guards:
             if guard is None or guard in self._true:
@@ -178,32 +179,32 @@ def guard_of_step(
     roots: Mapping[Slot, Slot],
     predicate_of: Callable[[Step], str],
 ) -> str | None:
-    """Works out the guard of a step, and notes those of its outputs.
+    """Compute the guard of a step, and record those of its outputs.
 
     Args:
         step: the step.
-        guards: the plan's guards.
-        guard_of: guards of values and operations, as far as they have one.
-        roots: values that are others under another name.
-        predicate_of: gives the expression for what a switch asks.
+        guards: guards of the plan.
+        guard_of: guards of values and operations, if they have one.
+        roots: aliases to their values.
+        predicate_of: function that returns the expression of a switch's predicate.
     """
     op = step.op
-    found = [guard_of.get(slot) for slot in step.inputs]
+    input_guards = [guard_of.get(slot) for slot in step.inputs]
     controls = [guard_of.get(control) for control in step.control_inputs]
-    if op is not None and op.type in MERGES:  # waits for what did not run, too
-        guard = guards.any_of(found)
-    elif op is not None and op.type == "ControlTrigger":  # runs also if what it waits for does not
+    if op is not None and op.type in MERGES:  # dead control inputs count as done
+        guard = guards.any_of(input_guards)
+    elif op is not None and op.type == "ControlTrigger":  # runs even if its control inputs are dead
         guard = None
     else:
-        guard = guards.all_of([*found, *controls])
+        guard = guards.all_of([*input_guards, *controls])
     if guard is not None:
         guard_of.update(dict.fromkeys([*step.outputs, *([] if op is None else [op])], guard))
     if op is not None and op.type in SWITCHES:
         root = roots.get(step.inputs[1], step.inputs[1])
-        found_branches = guards.branches(root, predicate_of(step), guard)
-        guard_of.update(zip(step.outputs, found_branches, strict=True))
+        branch_guards = guards.branches(root, predicate_of(step), guard)
+        guard_of.update(zip(step.outputs, branch_guards, strict=True))
         if (known := op.attrs.get(KNOWN_BRANCH)) is not None:
-            guards.assume(found_branches[known])
+            guards.assume(branch_guards[known])
     elif op is not None and op.type in SWITCHES_OF_MANY:
         root = roots.get(step.inputs[1], step.inputs[1])
         cases = guards.cases(root, predicate_of(step), len(step.outputs), guard)

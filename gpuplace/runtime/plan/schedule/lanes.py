@@ -1,25 +1,25 @@
-"""Lanes: a schedule divided among threads, a lane for each device, with explicit handoffs between them.
+"""Lanes: a schedule divided among threads, one lane per device, with explicit handoffs.
 
-Every lane is a straight line again. Where a value made in one lane is needed in another it is handed over;
-where only an order has to be kept (control edges, uses of the same variable) an empty handoff keeps it. A copy
-belongs to the lane that receives it, so that the sender goes on computing::
+Every lane is a straight line again. A value that another lane needs is handed over. If only an order must be kept
+(control edges, uses of the same variable), an empty handoff keeps it. A copy belongs to the receiving lane, so that the
+sender goes on computing::
 
     lane of GPU:0    p = MatMul   give(0, p)   q = MatMul ...
     lane of CPU:0                 take(0)      copy of p      Add ...
 
-The order inside a lane comes from a simulation with estimated times, in which a lane takes up what is ready
-first. As all lanes follow one order of the whole schedule none can wait for ever. The arithmetic is the same in
-any order, so results are those of the single line, bit for bit: ops on one variable keep the order of the
-single line, also where TensorFlow would let them race.
+The order within a lane comes from a simulation with estimated times, in which a lane runs the earliest ready step. All
+lanes follow one order of the whole schedule, so none can wait forever. The arithmetic is the same in any order, so
+results equal those of the single lane, bit for bit: ops on one variable keep the order of the single lane, even where
+TensorFlow would let them race.
 
-Steps that wait for one another (an enqueue and a dequeue) get lanes for another reason: none may stand in another's
-way. There each of them has a lane, and so has all that comes after the same ones. What is sent to another task before
-something is waited for in the single line is sent before in lanes too: the other task may need it for what it sends.
+Steps that wait for each other (an enqueue and a dequeue) get lanes for another reason: none may block another. Each of
+them has a lane, and so has every set of steps that come after the same ones. A tensor that the single lane sends to
+another task before it waits is also sent before in lanes: the other task may need it for its own sends.
 
 Real GPUs have queues of their own and are fed by one thread (``queue_order``).
 
-Source: tensorflow/core/common_runtime/executor.cc and graph_partition.cc, release 1.15 (what may run at the
-same time).
+Source: tensorflow/core/common_runtime/executor.cc and graph_partition.cc, release 1.15 (what may run
+concurrently).
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from gpuplace.runtime.plan.schedule.costs import copy_cost_us, operation_cost_us
 from gpuplace.runtime.plan.schedule.partition import Schedule, Slot, Step
 
 HANDOFF_US = 40.0
-"""What it costs that one thread wakes another."""
+"""Microseconds for one thread to wake another."""
 MIN_LANE_US = 300.0
-"""Devices with less work than this get no lane of their own."""
+"""Devices with less work than this, in microseconds, get no lane of their own."""
 MIN_GAIN = 0.85
-"""The lanes have to be done in this part of the single line's time."""
+"""Fraction of the single lane's time within which the lanes must be done."""
 
 
 @dataclass(slots=True, eq=False)
 class Handoff(Step):
-    """A step of a lane that gives its input to another lane, or takes its output from one; or just keeps an order."""
+    """A step that passes a value between lanes, or only keeps an order."""
 
     number: int = 0
-    """Which handoff of the plan it is."""
+    """Number of the handoff in the plan."""
     is_give: bool = False
     """Whether this is the giving end."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """What one thread does."""
+    """The work of one thread."""
 
     devices: list[str] = field(default_factory=list)
     """Full names of its devices."""
@@ -70,13 +70,13 @@ class Arrangement:
     """A schedule in lanes."""
 
     lanes: list[Lane]
-    """The first one is that of the device where feeds come from and fetches go to."""
+    """The lanes; the first is that of the device of feeds and fetches."""
     handoffs: int
-    """How many there are."""
+    """Number of handoffs."""
 
 
 def estimated_costs(schedule: Schedule) -> list[float | None]:
-    """Microseconds of each step, None if shapes are not known."""
+    """Return the microseconds of each step; None if shapes are unknown."""
     return [
         copy_cost_us(step.inputs[0].tensor)
         if step.op is None
@@ -88,22 +88,22 @@ def estimated_costs(schedule: Schedule) -> list[float | None]:
 
 
 def _is_free(step: Step) -> bool:
-    """Whether the step is a constant that every lane may have for itself."""
+    """Whether the step is a constant, which every lane may have for itself."""
     return step.op_type == "Const" and not step.control_inputs
 
 
 def dependencies(schedule: Schedule, keeps_order: bool = False) -> list[set[int]]:
-    """For each step the positions of those that have to be done before, constants left out.
+    """Return, for each step, the positions of the steps that must be done before, without constants.
 
     Args:
-        schedule: what to do.
-        keeps_order: whether every thread will do its steps in the order of the schedule. Elsewhere what is sent before
-            something is received stays before it.
+        schedule: the schedule.
+        keeps_order: whether every thread keeps the order of the schedule; otherwise sends before a receive stay before
+            it.
     """
     producers: dict[Slot, int] = {}
     positions: dict[Operation, int] = {}
     sources: list[set[int]] = []
-    touched = _Touched()
+    touched = _VariableUses()
     stateful = -1
     sent: list[int] = []
     for number, step in enumerate(schedule.steps):
@@ -117,7 +117,7 @@ def dependencies(schedule: Schedule, keeps_order: bool = False) -> list[set[int]
         waits = op is not None and traits_of(op.type).waits
         if step.op_type in RECEIVES and not keeps_order:
             before.update(sent)
-            sent = [number]  # the next one comes after all of them too
+            sent = [number]  # later receives come after all of these sends too
         elif step.op_type in SENDS:
             sent.append(number)
         touches = waits or touched.note(number, step, before)
@@ -138,8 +138,8 @@ def dependencies(schedule: Schedule, keeps_order: bool = False) -> list[set[int]
     return sources
 
 
-class _Touched:
-    """Who used which variable last."""
+class _VariableUses:
+    """Last uses of each variable."""
 
     def __init__(self) -> None:
         self._roots: dict[Slot, object] = {}
@@ -147,7 +147,7 @@ class _Touched:
         self._read: dict[object, list[int]] = {}
 
     def note(self, number: int, step: Step, before: set[int]) -> bool:
-        """Adds the steps that have to come before because of variables; returns whether there are variables."""
+        """Add the steps that must come before because of variables; return whether the step uses variables."""
         op = step.op
         if op is not None and op.type in VARIABLE_OPS:
             name = op.attrs.get("shared_name") or op.name.encode()
@@ -180,18 +180,18 @@ def _only_reads(op: Operation) -> bool:
 def arrange(
     schedule: Schedule, costs: Sequence[float], client: str, most: int, cores: int
 ) -> Arrangement | None:
-    """The schedule in lanes, or None if one thread does as well.
+    """Return the schedule in lanes, or None if one thread is as fast.
 
     Args:
-        schedule: what to do.
+        schedule: the schedule.
         costs: estimated microseconds of each step.
         client: full name of the device whose lane is the calling thread.
-        most: the most lanes beside that one.
-        cores: how many threads can really run at the same time.
+        most: maximal number of lanes in addition to that one.
+        cores: number of threads that can run concurrently.
     """
     costs = [
         0.0 if step.op_type in RECEIVES else cost for step, cost in zip(schedule.steps, costs, strict=True)
-    ]  # waiting is no work
+    ]  # waiting is not work
     work: dict[str, float] = {}
     for step, cost in zip(schedule.steps, costs, strict=True):
         if step.is_conditional:
@@ -214,9 +214,9 @@ def arrange(
 
 
 def arrange_waiting(schedule: Schedule) -> Arrangement | None:
-    """The schedule in lanes where two of its steps may wait for each other, or for what is sent; None else.
+    """Return the schedule in lanes if two of its steps may wait for each other, or for a send; otherwise None.
 
-    Those that come after the same waiting steps share a lane, which waits for nothing that they do not need::
+    Steps that come after the same waiting steps share a lane, which waits only for what they need::
 
         lane {}      x = ...          give x
         lane {e}     take x           Enqueue
@@ -224,7 +224,7 @@ def arrange_waiting(schedule: Schedule) -> Arrangement | None:
         lane {d} +   take d           Add ...
 
     Args:
-        schedule: what to do.
+        schedule: the schedule.
     """
     if schedule.loops or not any(
         traits_of(op_type).waits for op_type in {op.type for op in schedule.operations}
@@ -242,13 +242,13 @@ def arrange_waiting(schedule: Schedule) -> Arrangement | None:
     for number, (step, before) in enumerate(zip(steps, sources, strict=True)):
         if step.is_conditional:
             return None
-        found = frozenset().union(*(after[source] for source in before))
-        key = found, number if waiting[number] else -1
+        waits_before = frozenset().union(*(after[source] for source in before))
+        key = waits_before, number if waiting[number] else -1
         lanes.append(lane_of_set.setdefault(key, len(lane_of_set)))
-        after.append(found | {number} if waiting[number] else found)
-    stand = [number for number, waits in enumerate(waiting) if waits]
-    if not any(a not in after[b] for b in range(len(steps)) if ends_waits[b] for a in stand if a < b):
-        return None  # each has to be done before the next one begins
+        after.append(waits_before | {number} if waiting[number] else waits_before)
+    waiting_steps = [number for number, waits in enumerate(waiting) if waits]
+    if not any(a not in after[b] for b in range(len(steps)) if ends_waits[b] for a in waiting_steps if a < b):
+        return None  # the waiting steps depend on each other in order
     devices: list[list[str]] = [[] for _ in lane_of_set]
     for step, lane in zip(steps, lanes, strict=True):
         if step.device not in devices[lane]:
@@ -259,7 +259,10 @@ def arrange_waiting(schedule: Schedule) -> Arrangement | None:
 def _lane_of(
     schedule: Schedule, work: Mapping[str, float], heavy: Sequence[str], most: int
 ) -> dict[str, int]:
-    """Device to lane: those with much work get lanes, the most of it first, the rest share the caller's."""
+    """Return the lane of each device.
+
+    Devices with much work get lanes, the heaviest first; the rest share the caller's.
+    """
     lane_of = dict.fromkeys(work, 0)
     loads = [0.0] * min(most, len(heavy))
     for name in heavy:
@@ -277,52 +280,52 @@ def _simulated(
     lane_of: Mapping[str, int],
     sources: Sequence[set[int]],
 ) -> tuple[list[int], float]:
-    """Positions of all steps in the order in which lanes would begin them, and when the last one is done."""
+    """Return the positions of all steps in the order in which lanes would begin them, and the end of the last one."""
     lanes = [lane_of[step.device] for step in schedule.steps]
     consumers: list[list[int]] = [[] for _ in lanes]
-    waiting = [len(before) for before in sources]
+    pending_count = [len(before) for before in sources]
     for number, before in enumerate(sources):
         for source in before:
             consumers[source].append(number)
     ready_at = [0.0] * len(lanes)
     free_at = [0.0] * (max(lane_of.values()) + 1)
-    coming: list[list[tuple[float, int]]] = [[] for _ in free_at]
-    present: list[list[int]] = [[] for _ in free_at]
-    for number, count in enumerate(waiting):
+    future: list[list[tuple[float, int]]] = [[] for _ in free_at]
+    ready: list[list[int]] = [[] for _ in free_at]
+    for number, count in enumerate(pending_count):
         if not count:
-            present[lanes[number]].append(number)  # in order, so a heap
+            ready[lanes[number]].append(number)  # in order, so a heap
     order: list[int] = []
     while len(order) < len(lanes):
         best, start = -1, float("inf")
         for lane, free in enumerate(free_at):
-            queue = coming[lane]
+            queue = future[lane]
             while queue and queue[0][0] <= free:
-                heapq.heappush(present[lane], heapq.heappop(queue)[1])
-            begins = free if present[lane] else queue[0][0] if queue else float("inf")
+                heapq.heappush(ready[lane], heapq.heappop(queue)[1])
+            begins = free if ready[lane] else queue[0][0] if queue else float("inf")
             if begins < start:
                 best, start = lane, begins
-        number = heapq.heappop(present[best]) if present[best] else heapq.heappop(coming[best])[1]
+        number = heapq.heappop(ready[best]) if ready[best] else heapq.heappop(future[best])[1]
         order.append(number)
-        done = free_at[best] = start + costs[number]
+        end = free_at[best] = start + costs[number]
         for consumer in consumers[number]:
             lane = lanes[consumer]
-            arrives = done if lane == best else done + HANDOFF_US
+            arrives = end if lane == best else end + HANDOFF_US
             ready_at[consumer] = max(ready_at[consumer], arrives)
-            waiting[consumer] -= 1
-            if not waiting[consumer]:
-                heapq.heappush(coming[lane], (ready_at[consumer], consumer))
+            pending_count[consumer] -= 1
+            if not pending_count[consumer]:
+                heapq.heappush(future[lane], (ready_at[consumer], consumer))
     return order, max(free_at)
 
 
 @dataclass(eq=False, repr=False)
 class _Arranger:
-    """Puts steps into lanes and handoffs between them.
+    """Puts steps into lanes, and handoffs between them.
 
     Args:
-        schedule: what to do.
-        lane_of: the lane of each step.
-        devices: the devices of each lane.
-        sources: for each step those that have to be done before.
+        schedule: the schedule.
+        lane_of: lane of each step.
+        devices: devices of each lane.
+        sources: for each step, the steps that must be done before.
     """
 
     _schedule: Schedule
@@ -344,7 +347,7 @@ class _Arranger:
         self._handoffs = 0
 
     def arranged(self, order: Sequence[int]) -> Arrangement:
-        """The arrangement for an order of the whole schedule."""
+        """Return the arrangement for an order of the whole schedule."""
         for place, number in enumerate(order):
             step = self._schedule.steps[number]
             lane = self._lane_of[number]
@@ -358,11 +361,11 @@ class _Arranger:
             self._after[number] = list(self._known[lane])
         for slot in self._schedule.fetches:
             self._bring(slot, 0)
-        lanes = [self._finished(position, found) for position, found in enumerate(self._lanes)]
+        lanes = [self._finished(position, items) for position, items in enumerate(self._lanes)]
         return Arrangement(lanes, self._handoffs)
 
     def _bring(self, slot: Slot, lane: int) -> None:
-        """Makes a value available in a lane."""
+        """Make a value available in a lane."""
         if (slot, lane) in self._has or slot not in self._producers:
             return
         number = self._producers[slot]
@@ -375,7 +378,7 @@ class _Arranger:
             self._hand_over(number, lane, slot)
 
     def _wait(self, source: int, lane: int) -> None:
-        """Makes a lane wait for a step, where it does not do so yet."""
+        """Make a lane wait for a step, unless it does already."""
         at = self._lane_of[source]
         if at != lane and self._known[lane][at] < self._places[source]:
             self._hand_over(source, lane, None)
@@ -391,30 +394,30 @@ class _Arranger:
         self._lanes[lane].append(Handoff(None, device, (), (), slots, None, number, False))
         self._known[lane] = list(map(max, self._known[lane], self._after[source]))
 
-    def _finished(self, position: int, found: Sequence[int | Step]) -> Lane:
+    def _finished(self, position: int, items: Sequence[int | Step]) -> Lane:
         lane = Lane(self._devices[position])
-        for one in found:
-            if isinstance(one, Step):
-                lane.steps.append(one)
+        for item in items:
+            if isinstance(item, Step):
+                lane.steps.append(item)
                 lane.numbers.append(-1)
                 continue
-            lane.steps.append(self._schedule.steps[one])
-            lane.numbers.append(one)
-            for give in self._gives.get(one, ()):
+            lane.steps.append(self._schedule.steps[item])
+            lane.numbers.append(item)
+            for give in self._gives.get(item, ()):
                 lane.steps.append(give)
                 lane.numbers.append(-1)
         return lane
 
 
 def lane_schedules(schedule: Schedule, arrangement: Arrangement) -> list[Schedule]:
-    """The schedule of each lane: its steps and handoffs, and the feeds it uses; the first one has the fetches."""
+    """Return the schedule of each lane: its steps, handoffs and feeds; the first one has the fetches."""
     fed = set(schedule.feeds)
-    found = []
+    schedules = []
     for position, lane in enumerate(arrangement.lanes):
         used = {slot for step in lane.steps for slot in step.inputs if slot in fed}
         if position == 0:
             used.update(slot for slot in schedule.fetches if slot in fed)
         feeds = tuple(slot for slot in schedule.feeds if slot in used)
         fetches = schedule.fetches if position == 0 else ()
-        found.append(replace(schedule, feeds=feeds, steps=tuple(lane.steps), fetches=fetches))
-    return found
+        schedules.append(replace(schedule, feeds=feeds, steps=tuple(lane.steps), fetches=fetches))
+    return schedules

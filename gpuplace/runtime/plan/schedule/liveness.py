@@ -1,6 +1,6 @@
-"""Who makes and takes the values of a schedule, up to where each is needed, and which may share memory.
+"""Liveness: producers and consumers of a schedule's values, last uses, and shared memory.
 
-An alias is another value under a second name: its step needs no line. The value that it stands for is its root.
+An alias is another value under a second name: its step needs no line. The value that it refers to is its root.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ class Liveness:
     """The uses of every value of a schedule."""
 
     end: int
-    """Number of steps; values that are fetched are used there."""
+    """Number of steps, which is the last use of fetched values."""
     producers: dict[Slot, Step] = field(default_factory=dict)
-    """Value to the step that makes it."""
+    """Value to the step that computes it."""
     readers: dict[Slot, list[Step]] = field(default_factory=dict)
-    """Value to the steps that take it."""
+    """Value to the steps that consume it."""
     last_use: dict[Slot, int] = field(default_factory=dict)
-    """Value to the position of the last step that takes it or an alias of it; -1 if a loop keeps it to its end."""
+    """Value to the position of the last step that consumes it or an alias; -1 if a loop keeps it to its end."""
     roots: dict[Slot, Slot] = field(default_factory=dict)
-    """Alias to the value it stands for."""
+    """Alias to its root."""
 
     def is_alias(self, step: Step) -> bool:
         """Whether the step's output is its input under another name."""
         return bool(self.roots) and len(step.outputs) == 1 and step.outputs[0] in self.roots
 
     def is_for_one(self, slot: Slot, reader: Step) -> bool:
-        """Whether one step alone takes a value."""
-        return self.last_use[slot] < self.end and all(one is reader for one in self.readers[slot])
+        """Whether a step is the only consumer of a value."""
+        return self.last_use[slot] < self.end and all(consumer is reader for consumer in self.readers[slot])
 
     def may_be_kept(self, slot: Slot) -> bool:
-        """Whether the value, or something that shares its memory, may be in use after the step."""
+        """Whether the value, or another one that shares its memory, may be in use after the step."""
         seen, todo = {slot}, [slot]
         while todo:
             for step in self.readers.get(todo.pop(), ()):
@@ -52,15 +52,20 @@ class Liveness:
 
 
 def find_liveness(schedule: Schedule, may_be_alias: Callable[[Step], bool]) -> Liveness:
-    """The uses of a schedule's values.
+    """Return the uses of a schedule's values.
 
     Args:
-        schedule: what a plan does.
-        may_be_alias: whether a step's output could be its input under another name. It is not where the output is
-            carried into the next iteration of a loop: then its reader comes first.
+        schedule: schedule of a plan.
+        may_be_alias: whether a step's output may be its input under another name. It is not an alias if the output is
+            carried into the next iteration of a loop, in which case its consumer comes first.
     """
-    found = Liveness(len(schedule.steps))
-    producers, readers, last_use, roots = found.producers, found.readers, found.last_use, found.roots
+    liveness = Liveness(len(schedule.steps))
+    producers, readers, last_use, roots = (
+        liveness.producers,
+        liveness.readers,
+        liveness.last_use,
+        liveness.roots,
+    )
     for number, step in enumerate(schedule.steps):
         for slot in step.outputs:
             producers[slot] = step
@@ -72,23 +77,23 @@ def find_liveness(schedule: Schedule, may_be_alias: Callable[[Step], bool]) -> L
             last_use[slot] = last_use[root] = number
             readers.setdefault(slot, []).append(step)
     for slot in schedule.fetches:
-        last_use[slot] = last_use[roots.get(slot, slot)] = found.end
-    return found
+        last_use[slot] = last_use[roots.get(slot, slot)] = liveness.end
+    return liveness
 
 
 def is_host_copy(step: Step) -> bool:
-    """Whether nothing has to be copied: from host memory to host memory, or what stands for a dataset."""
+    """Whether nothing has to be copied: both ends are in host memory, or the value represents a dataset."""
     source, target = step.inputs[0], step.outputs[0]
     return (source.location.on_host and target.location.on_host) or source.tensor.dtype.base_dtype is variant
 
 
 def makes_new_memory(step: Step) -> bool:
-    """Whether the step's results share no memory with its inputs, nor keep them."""
+    """Whether the step's results neither share memory with its inputs nor keep them."""
     return traits_of(step.op_type).fresh if step.op is not None else not is_host_copy(step)
 
 
 def _may_keep_inputs(step: Step) -> bool:
-    """Whether a kernel may keep what it takes when the step is over: a stateless one cannot."""
+    """Whether a kernel may keep its inputs after the step; a stateless one cannot."""
     op = step.op
     if op is None:
         return False
@@ -98,17 +103,17 @@ def _may_keep_inputs(step: Step) -> bool:
 
 
 REUSED_BYTES = 1 << 14
-"""Arrays that are known to be smaller are not written over: a new one costs no more."""
+"""Arrays that are known to be smaller than this are not overwritten, because a new one costs no more."""
 
 
 def is_known_small(tensor: Tensor) -> bool:
-    """Whether a tensor is known to be too small to be written over."""
+    """Whether a tensor is known to be too small to be overwritten."""
     elements = tensor.shape.num_elements()
     return elements is not None and elements * tensor.dtype.size < REUSED_BYTES
 
 
 def has_room_for_result(tensor: Tensor, inputs: Sequence[Tensor], result: Tensor) -> bool:
-    """Whether an elementwise result is sure to be shaped like one of the inputs, worth its memory, and of its type.
+    """Whether an elementwise result is certain to have the shape and type of an input that is worth overwriting.
 
     >>> import gpuplace as tf
     >>> x, bias = tf.placeholder(tf.float32, [None, 4096]), tf.placeholder(tf.float32, [4096])

@@ -1,8 +1,9 @@
-"""What is known about the loops of a schedule before their lines are written.
+"""Facts about the loops of a schedule, before their lines are written.
 
-A loop is plain if one predicate, its ``LoopCond``, decides about everything: each value that is carried on is there in
-every iteration, what the loop gives is there exactly in the last one, and all that comes into it is there, or nothing.
-``while_loop`` makes no others. To find out, the guards of the loop's steps are worked out once without writing a line.
+A loop is plain if one predicate, its ``LoopCond``, determines everything: each carried value is alive in every
+iteration, the loop's results are alive exactly in the last one, and either all of its inputs are alive, or none.
+``while_loop`` creates only plain loops. To find out, the guards of the loop's steps are computed once without writing
+lines.
 
 Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors, iterations).
 """
@@ -19,13 +20,13 @@ from gpuplace.runtime.plan.schedule.partition import Loop, Schedule, Slot, Step
 
 
 class LoopFacts:
-    """The loops of one schedule.
+    """Facts about the loops of one schedule.
 
     Attributes:
         around: for each step the loops around it, the outermost first.
-        made_at: position of the step that makes a value.
-        carried: values that steps take in the next iteration, and their loop.
-        roots: values that are others under another name.
+        made_at: position of the step that computes a value.
+        carried: values that steps consume in the next iteration, and their loop.
+        roots: aliases to their values.
     """
 
     def __init__(self, schedule: Schedule, roots: Mapping[Slot, Slot]) -> None:
@@ -52,44 +53,47 @@ class LoopFacts:
                     self.carried.setdefault(slot, self.around[number][-1])
 
     def steps(self, loop: Loop) -> tuple[Step, ...]:
-        """The steps of a loop."""
+        """Return the steps of a loop."""
         return self._steps[loop.start : loop.end]
 
     def comes_from_outside(self, slot: Slot, loop: Loop) -> bool:
-        """Whether a value is made before a loop begins."""
+        """Whether a value is computed before a loop begins."""
         return self.made_at.get(slot, -1) < loop.start
 
     def is_invariant(self, slot: Slot) -> bool:
-        """Whether a value from outside of a loop is there in every iteration, and not in the first one only."""
+        """Whether a value from outside of a loop is alive in every iteration, not only in the first one."""
         enter = self._entering(slot)
         return enter is None or bool(enter.attrs["is_constant"])
 
     def _entering(self, slot: Slot) -> Operation | None:
-        """The ``Enter`` that gives a value."""
+        """Return the ``Enter`` that produces a value."""
         step = self._producers.get(slot)
         while step is not None and step.op is None:
             step = self._producers.get(step.inputs[0])
         return None if step is None or step.op is None or step.op.type not in ENTERS else step.op
 
     def guards_around(self, loop: Loop, guards: Guards, guard_of: GuardOf) -> dict[str | None, None]:
-        """The guards of all that comes into a loop; first that of what decides whether all of it is there."""
+        """Return the guards of all inputs of a loop.
+
+        The first guard is that of the input that decides whether all of them are alive.
+        """
         steps = self.steps(loop)
         operations = {step.op for step in steps}
-        found: dict[str | None, bool] = {}
+        decides_whole: dict[str | None, bool] = {}
         for step in steps:
             for slot in step.inputs:
                 if self.comes_from_outside(slot, loop):
                     guard = guards.known(guard_of.get(slot))
-                    found[guard] = found.get(guard, False) or (
+                    decides_whole[guard] = decides_whole.get(guard, False) or (
                         guard is not None and self._decides_whole(slot)
                     )
             for control in step.control_inputs:
                 if control not in operations and control in guard_of:
-                    found.setdefault(guards.known(guard_of[control]), False)
-        return dict.fromkeys(sorted(found, key=lambda guard: not found[guard]))
+                    decides_whole.setdefault(guards.known(guard_of[control]), False)
+        return dict.fromkeys(sorted(decides_whole, key=lambda guard: not decides_whole[guard]))
 
     def is_whole(self, loop: Loop) -> bool:
-        """Whether it is known that all that comes into a loop is there, or nothing."""
+        """Whether it is known that either all inputs of a loop are alive, or none."""
         return any(
             map(
                 self._decides_whole,
@@ -107,11 +111,11 @@ class LoopFacts:
         return enter is not None and bool(enter.attrs.get(DECIDES_WHOLE_LOOP))
 
     def is_header(self, step: Step) -> bool:
-        """Whether a step takes what the last iteration has left."""
+        """Whether a step consumes a value of the previous iteration."""
         return any(slot in self.carried for slot in step.inputs)
 
     def entry(self, step: Step, loop: Loop) -> Slot | None:
-        """What a merge takes in the first iteration, if it takes that and then what is carried on."""
+        """Return a merge's input in the first iteration, if its other input is a carried value."""
         if step.op_type not in MERGES or len(step.inputs) != 2:
             return None
         first = [slot for slot in step.inputs if slot not in self.carried]
@@ -120,12 +124,12 @@ class LoopFacts:
         return first[0]
 
     def predicate(self, loop: Loop) -> Slot:
-        """The value that decides whether there is another iteration."""
-        found = next(step for step in self.steps(loop) if step.op is loop.predicate)
-        return self.roots.get(found.outputs[0], found.outputs[0])
+        """Return the value that decides whether there is another iteration."""
+        condition = next(step for step in self.steps(loop) if step.op is loop.predicate)
+        return self.roots.get(condition.outputs[0], condition.outputs[0])
 
     def is_plain(self, loop: Loop) -> bool:
-        """Whether one predicate decides about everything."""
+        """Whether one predicate determines everything."""
         if loop not in self._plain:
             self._plain[loop] = loop.predicate is not None and self._would_be_plain(loop)
         return self._plain[loop]
@@ -168,7 +172,7 @@ class LoopFacts:
         return True
 
     def _fits(self, step: Step, loop: Loop, part: int, guards: Guards, guard_of: GuardOf) -> bool:
-        """Whether a step may be in a plain loop; works out its guard."""
+        """Whether a step may be in a plain loop; computes its guard."""
         if self.is_header(step):
             return self.entry(step, loop) is not None and step.op is not None and not step.op._control_inputs
         if any(self.comes_from_outside(slot, loop) and not self.is_invariant(slot) for slot in step.inputs):

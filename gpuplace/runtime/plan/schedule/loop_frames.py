@@ -1,7 +1,7 @@
-"""Loops of a graph: in which frame every operation is, and an order in which each loop stands together.
+"""Frames of a graph's loops: the frame of every operation, and an order in which the operations of a loop are adjacent.
 
-A loop's values enter its frame by ``Enter`` and leave it by ``Exit``; in between, what ``NextIteration`` gets is what
-``Merge`` gives in the next iteration::
+Values enter a loop's frame by ``Enter`` and leave it by ``Exit``; within the frame, ``Merge`` returns in the next
+iteration what ``NextIteration`` receives::
 
     c ──> Enter ──> Merge ──> Switch ──0──> Exit ──> ...
                       ^         |  ^
@@ -9,9 +9,8 @@ A loop's values enter its frame by ``Enter`` and leave it by ``Exit``; in betwee
                       |         v
                 NextIteration <─ body
 
-In the order that is made here the operations of a frame are one run, with those of the frames inside it: first what
-decides whether there is another iteration, then what the loop gives when there is none, then what it does when there
-is one. Edges from ``NextIteration`` are those that go backwards.
+In the resulting order the operations of a frame are contiguous, with those of inner frames: first the condition, then
+what the loop returns when the condition fails, then the body. Only edges from ``NextIteration`` go backwards.
 
 Source: tensorflow/core/graph/control_flow.cc, releases 1.15 and 2.21 (frames, sentences).
 """
@@ -28,7 +27,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.ready_order import ready_order
 
 DECIDING, LEAVING, GOING_ON = 0, 1, 2
-"""Parts of a loop: what is done in every iteration, what only in the last, and what in all but the last."""
+"""Parts of a loop: run in every iteration, only in the last one, and in all but the last one."""
 
 _BUG = "This is an internal bug, please file a bug report with instructions on how to reproduce the error."
 
@@ -40,9 +39,9 @@ class Frame:
     name: str
     """``frame_name`` of its ``Enter`` operations."""
     parent: Frame | None
-    """The loop around it."""
+    """Frame of the loop around it."""
     depth: int
-    """How many loops are around it."""
+    """Number of loops around it."""
     predicate: Operation | None = None
     """Its ``LoopCond``."""
     first: int = 0
@@ -51,41 +50,41 @@ class Frame:
 
 @dataclass(slots=True)
 class Frames:
-    """The frames of the operations that a signature needs.
+    """The frames of the operations of a signature.
 
     Attributes:
-        of: for each operation the frame in which it is computed, None for none; that of ``Enter`` is the outer one.
-        after: for each operation the frame in which its outputs are.
+        of: frame of each operation, None for none; that of ``Enter`` is the outer one.
+        after: frame of each operation's outputs.
     """
 
     of: dict[Operation, Frame | None]
     after: dict[Operation, Frame | None]
     parts: dict[Operation | Frame, int] = field(default_factory=dict)
-    """What an operation, or the loop inside, belongs to in its frame."""
+    """Part of its frame that an operation, or an inner loop, belongs to."""
 
     def path(self, op: Operation) -> list[Frame]:
-        """The loops around an operation, the outermost first."""
+        """Return the loops around an operation, the outermost first."""
         return _path(self.of[op])
 
     def is_back_edge(self, tensor: Tensor) -> bool:
-        """Whether what takes the tensor gets it in the next iteration."""
+        """Whether the consumer of a tensor receives it in the next iteration."""
         return tensor.op.type in NEXT_ITERATIONS and self.after.get(tensor.op) is not None
 
     def ordered(self, operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[Operation]:
-        """The operations in an order in which every loop is one run, sources before consumers.
+        """Return the operations in topological order, with each loop contiguous.
 
         Raises:
-            InvalidArgumentError: they form a cycle that is not a loop.
+            InvalidArgumentError: The operations form a cycle that is not a loop.
         """
-        return _Order(self, operations, feeds).made()
+        return _Order(self, operations, feeds).ordered_operations()
 
 
 def _path(frame: Frame | None) -> list[Frame]:
-    found = []
+    path = []
     while frame is not None:
-        found.append(frame)
+        path.append(frame)
         frame = frame.parent
-    return found[::-1]
+    return path[::-1]
 
 
 def find_frames(
@@ -93,23 +92,23 @@ def find_frames(
     feeds: Collection[Tensor],
     fed_name: Callable[[Tensor], str],
 ) -> Frames:
-    """The frames of operations.
+    """Return the frames of operations.
 
     Args:
-        operations: all that a signature needs.
-        feeds: what is fed.
-        fed_name: name of the node that stands for a feed.
+        operations: operations of a signature.
+        feeds: fed tensors.
+        fed_name: function that returns the name of the node that represents a feed.
 
     Raises:
-        InvalidArgumentError: a node's inputs are in different frames, an ``Exit`` is in none, or a loop has two
+        InvalidArgumentError: A node's inputs are in different frames, an ``Exit`` is in none, or a loop has two
             ``LoopCond`` nodes.
-        InternalError: frames of one name are in different frames.
+        InternalError: Frames of one name are in different frames.
     """
-    return _Finder(operations, feeds, fed_name).found()
+    return _Finder(operations, feeds, fed_name).frames()
 
 
 class _Finder:
-    """Goes through the graph breadth-first, from what has no inputs, as TensorFlow does."""
+    """Traverses the graph breadth-first, from operations without inputs, as TensorFlow does."""
 
     def __init__(
         self, operations: Sequence[Operation], feeds: Collection[Tensor], fed_name: Callable[[Tensor], str]
@@ -120,7 +119,7 @@ class _Finder:
         self._queue: deque[Operation | Tensor] = deque()
         self._frames: dict[tuple[Frame | None, str], Frame] = {}
         self._seen: dict[Operation, Operation | Tensor] = {}
-        """Operation -> the source from which it was seen first."""
+        """Operation to the source from which it was reached first."""
         self._result = Frames({}, {})
         pruned = set(operations)
         used_feeds: dict[Tensor, None] = {}
@@ -142,11 +141,11 @@ class _Finder:
                 self._consumers.setdefault(source, []).append(op)
         self._queue.extend(used_feeds)
 
-    def found(self) -> Frames:
+    def frames(self) -> Frames:
         of, after = self._result.of, self._result.after
         for op in self._queue:
             if isinstance(op, Operation):
-                after[op] = self._frame_behind(op, None)
+                after[op] = self._frame_after(op, None)
         while self._queue:
             source = self._queue.popleft()
             frame = after[source] if isinstance(source, Operation) else None
@@ -154,15 +153,15 @@ class _Finder:
                 if op not in of:
                     self._seen[op] = source
                     of[op] = frame
-                    after[op] = self._frame_behind(op, frame)
+                    after[op] = self._frame_after(op, frame)
                     self._queue.append(op)
                 elif _name(of[op]) != _name(frame):
                     raise self._different_frames(op, source, frame)
         self._check_frames()
         return self._result
 
-    def _frame_behind(self, op: Operation, frame: Frame | None) -> Frame | None:
-        """The frame of what an operation in ``frame`` gives."""
+    def _frame_after(self, op: Operation, frame: Frame | None) -> Frame | None:
+        """Return the frame of the outputs of an operation in ``frame``."""
         if op.type in ENTERS:
             name = op.attrs["frame_name"].decode()
             if not name:
@@ -179,7 +178,7 @@ class _Finder:
                 raise InvalidArgumentError.of(
                     "Invalid Exit op: Cannot find a corresponding Enter op.",
                     facts={"node": op.name},
-                    hint="what is fed cuts the loop off, or the graph was not made by while_loop",
+                    hint="a feed cuts the loop off, or the graph was not built by while_loop",
                 )
             return frame.parent
         return frame
@@ -198,7 +197,7 @@ class _Finder:
         return source.name if isinstance(source, Operation) else self._fed_name(source)
 
     def _check_frames(self) -> None:
-        """Finds the ``LoopCond`` of every frame; frames of one name have one parent."""
+        """Find the ``LoopCond`` of every frame; frames of one name must have one parent."""
         parents: dict[str, Frame | None] = {}
         for op in self._operations:
             if op in self._result.after:
@@ -230,12 +229,12 @@ def _name(frame: Frame | None) -> str:
 
 
 def _is_free(op: Operation) -> bool:
-    """Whether waiting for the operation is not a condition: a constant, which Grappler drops from control inputs."""
+    """Whether a control input is no constraint: a constant, which Grappler removes from control inputs."""
     return op.type == "Const" and not op._control_inputs
 
 
 _Item = Operation | Frame
-"""What is ordered within a frame: its operations, and the loops inside as wholes."""
+"""Items to order within a frame: its operations, and inner loops as a whole."""
 
 
 class _Order:
@@ -246,14 +245,14 @@ class _Order:
         self._count = len(operations)
         self._items: dict[Frame | None, dict[_Item, None]] = {None: {}}
         self._sources: dict[_Item, dict[_Item, set[int]]] = {}
-        """Item -> the items it needs, and the outputs of each (-1 for control edges)."""
+        """Item to the items it needs, and the outputs of each (-1 for control edges)."""
         pruned = set(operations)
         for op in operations:
             self._add_item(op, frames.of[op])
         for op in operations:
             for tensor in op.inputs:
                 if tensor not in feeds and tensor.op in pruned:
-                    if frames.is_back_edge(tensor):  # taken before it is made again
+                    if frames.is_back_edge(tensor):  # consumed before it is computed again
                         self._add_edge(op, -1, tensor.op)
                     else:
                         self._add_edge(tensor.op, tensor.value_index, op)
@@ -269,7 +268,7 @@ class _Order:
         self._items[frame][item] = None
 
     def _add_edge(self, source: Operation, output: int, consumer: Operation) -> None:
-        """Notes an edge where it belongs: in the innermost frame that holds both ends."""
+        """Add an edge to the innermost frame that contains both ends."""
         if self._frames.of[source] is self._frames.of[consumer]:
             self._sources.setdefault(consumer, {}).setdefault(source, set()).add(output)
             return
@@ -280,55 +279,55 @@ class _Order:
                 self._sources.setdefault(behind, {}).setdefault(before, set()).add(output)
                 return
 
-    def made(self) -> list[Operation]:
-        found: list[Operation] = []
-        self._add_sorted(None, found)
-        if len(found) < self._count:
-            left = sorted(set(self._frames.of) - set(found), key=lambda op: op.index)
+    def ordered_operations(self) -> list[Operation]:
+        ordered: list[Operation] = []
+        self._add_sorted(None, ordered)
+        if len(ordered) < self._count:
+            left = sorted(set(self._frames.of) - set(ordered), key=lambda op: op.index)
             raise cycle_error(left)
-        return found
+        return ordered
 
-    def _add_sorted(self, frame: Frame | None, found: list[Operation]) -> None:
+    def _add_sorted(self, frame: Frame | None, ordered: list[Operation]) -> None:
         items, parts = self._items[frame], self._frames.parts
         if frame is not None:
             parts.update(self._parts(frame, ready_order(list(items), self._sources_of)))
         by_part = sorted(items, key=lambda item: (parts.get(item, DECIDING), _index(item)))
         for item in ready_order(by_part, self._sources_of):
             if isinstance(item, Frame):
-                self._add_sorted(item, found)
+                self._add_sorted(item, ordered)
             else:
-                found.append(item)
+                ordered.append(item)
 
     def _sources_of(self, item: _Item) -> Iterable[_Item]:
         return self._sources.get(item, ())
 
     def _parts(self, frame: Frame, items: Sequence[_Item]) -> dict[_Item, int]:
-        """The part of a loop that each of its items belongs to."""
-        found: dict[_Item, int] = {}
+        """Return the part of a loop that each of its items belongs to."""
+        part_of: dict[_Item, int] = {}
         for item in items:
             part = DECIDING
             for source, outputs in self._sources.get(item, {}).items():
-                part = max(part, found[source])
+                part = max(part, part_of[source])
                 if frame.predicate is not None and isinstance(source, Operation) and source.type in SWITCHES:
                     if source.inputs[1].op is frame.predicate:
                         part = max(
                             part,
                             *[LEAVING if output == 0 else GOING_ON if output else 0 for output in outputs],
                         )
-            found[item] = part
-        return found
+            part_of[item] = part
+        return part_of
 
 
 def _index(item: _Item) -> float:
-    """The position in the graph; a loop comes after its first operation, which is an ``Enter`` beside it."""
+    """Return the position in the graph; a loop comes after its first operation, an ``Enter`` outside of it."""
     return item.index if isinstance(item, Operation) else item.first + 0.5
 
 
 def cycle_error(left: Sequence[Operation]) -> InvalidArgumentError:
-    """The error about operations that wait for each other and are no loop."""
+    """Return the error for operations that form a cycle that is not a loop."""
     return InvalidArgumentError.of(
         f"Graph is invalid, contains a cycle with {len(left)} nodes, including: "
         + ", ".join(op.name for op in left[:10]),
         op=left[0],
-        hint="only while loops may go round; feed one of these tensors to cut the cycle",
+        hint="only while loops may form a cycle; feed one of these tensors to cut it",
     )

@@ -1,6 +1,6 @@
-"""What has to run for a signature: everything that its fetches and targets need, up to the tensors that are fed.
+"""Pruning: the operations that the fetches and targets of a signature need, up to the fed tensors.
 
-The order is the graph's own where that respects all edges; loops stand together (``loop_frames``).
+The order is the graph's own if it respects all edges; the operations of a loop are adjacent (``loop_frames``).
 
 Source: tensorflow/core/graph/subgraph.cc and control_flow.cc, release 1.15.
 """
@@ -16,22 +16,22 @@ from gpuplace.runtime.plan.schedule.loop_frames import Frame, Frames, cycle_erro
 
 
 def arg_name(tensor: Tensor, position: int) -> str:
-    """Name of the node that stands for a feed."""
+    """Return the name of the node that represents a feed."""
     return f"_arg_{tensor.op.name}_{tensor.value_index}_{position}"
 
 
 def pruned_operations(
     fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Collection[Tensor]
 ) -> list[Operation]:
-    """What has to run for the fetches and targets, in an order that respects all edges; the graph's own if that does.
+    """Return the operations to run in topological order, which is the graph's own order if possible.
 
     Args:
-        fetches: what is fetched.
-        targets: what has to run.
-        feeds: what is fed.
+        fetches: fetched tensors.
+        targets: operations that must run.
+        feeds: fed tensors.
 
     Raises:
-        InvalidArgumentError: the operations form a cycle, or a loop is not sound.
+        InvalidArgumentError: The operations form a cycle, or a loop is invalid.
     """
     return pruned_with_loops(fetches, targets, feeds)[0]
 
@@ -42,34 +42,34 @@ def pruned_with_loops(
     feeds: Collection[Tensor],
     done: Collection[Operation] = (),
 ) -> tuple[list[Operation], Frames | None]:
-    """What has to run, and the loops in it, if any."""
+    """Return the operations to run, and their loops, if any."""
     fed = {
         tensor.op for tensor in feeds if tensor.op.type in PLACEHOLDERS
-    }  # also what waits for them need them not
+    }  # fed placeholders do not run, not even for control dependencies
     fed.update(done)
-    found: set[Operation] = set(fed)
+    needed: set[Operation] = set(fed)
     stack = [tensor.op for tensor in fetches if tensor not in feeds]
     stack.extend(targets)
     is_ordered = True  # every operation comes after its inputs in the graph
     while stack:
         op = stack.pop()
-        if op in found:
+        if op in needed:
             continue
-        found.add(op)
+        needed.add(op)
         index = op.index
         for tensor in op.inputs:
             if tensor not in feeds:
                 source = tensor.op
                 if source.index >= index:
                     is_ordered = False
-                if source not in found:
+                if source not in needed:
                     stack.append(source)
         for source in op._control_inputs:
             if source.index >= index:
                 is_ordered = False
-            if source not in found:
+            if source not in needed:
                 stack.append(source)
-    ordered = sorted(found - fed, key=lambda op: op.index)
+    ordered = sorted(needed - fed, key=lambda op: op.index)
     if not LOOP_OPS.isdisjoint([op.type for op in ordered]):
         positions = {tensor: number for number, tensor in enumerate(feeds)}
         frames = find_frames(ordered, feeds, lambda tensor: arg_name(tensor, positions[tensor]))
@@ -78,7 +78,7 @@ def pruned_with_loops(
 
 
 def loop_units(operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[dict[Operation, None]]:
-    """Ordered operations, all that run in one loop together with what leads into it."""
+    """Return ordered operations, with all operations of a loop, and those that lead into it, as one unit."""
     if LOOP_OPS.isdisjoint([op.type for op in operations]):
         return [{op: None} for op in operations]
     frames = find_frames(operations, feeds, lambda tensor: arg_name(tensor, 0))
@@ -96,8 +96,8 @@ def _sorted_by_edges(
     operations: Sequence[Operation], feeds: Collection[Tensor], fed: Collection[Operation]
 ) -> list[Operation]:
     def sources(op: Operation) -> set[Operation]:
-        found = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
-        return found.difference(fed)
+        predecessors = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
+        return predecessors.difference(fed)
 
     ordered = ready_order(operations, sources)
     if len(ordered) < len(operations):

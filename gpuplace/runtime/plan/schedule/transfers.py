@@ -1,4 +1,4 @@
-"""Names of the nodes that stand for what crosses between devices: numbers that go on through a session's plans.
+"""Names of the nodes that represent transfers between devices, numbered throughout a session's plans.
 
 >>> [source_name(name) for name in ("a/b/_3", "a/ctrl/_2", "w/read_S1", "y/ctrl_S4", "x_G0", "y")]
 ['a/b', 'a', 'w/read', 'y', 'x', None]
@@ -19,13 +19,13 @@ _TRANSFER = re.compile(r"(.+?)(?:/ctrl)?(?:/_|_[SG])\d+")
 
 
 def source_name(name: str) -> str | None:
-    """The node whose output another one sends or receives, by that one's name; None where it has no such name."""
-    found = _TRANSFER.fullmatch(name)
-    return None if found is None else found[1]
+    """Return the node whose output a transfer node sends or receives; None for other nodes."""
+    match = _TRANSFER.fullmatch(name)
+    return None if match is None else match[1]
 
 
 def transfer_names(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[str, str, str]]:
-    """For each copied value: names of its sending and receiving node and the tensor name both use."""
+    """Return, for each copied value, the names of its sending and receiving node and of the transferred tensor."""
     names = {}
     for position, step in enumerate(schedule.copies):
         source = step.inputs[0].tensor.op.name
@@ -39,20 +39,19 @@ def transfer_names(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[
 
 
 def control_numbers(schedule: Schedule, first_transfer: int) -> dict[tuple[Operation, str], int]:
-    """For each operation that something on another device waits for, and that device: number of the first of the four
-    nodes between them."""
+    """Return the first number of the four transfer nodes for each operation and waiting device."""
     devices = {step.op: step.device for step in schedule.steps if step.op is not None}
     number = first_transfer + 2 * len(schedule.copies)
-    found: dict[tuple[Operation, str], int] = {}
+    first_number: dict[tuple[Operation, str], int] = {}
     for step in schedule.steps:
         for control in step.control_inputs:
             device = step.device
-            if devices.get(control, device) != device and (control, device) not in found:
-                found[control, device] = number
+            if devices.get(control, device) != device and (control, device) not in first_number:
+                first_number[control, device] = number
                 number += 4
-    return found
+    return first_number
 
 
 def count_transfers(schedule: Schedule) -> int:
-    """How many nodes send, receive and go between."""
+    """Return the number of transfer nodes."""
     return 2 * len(schedule.copies) + 4 * len(control_numbers(schedule, 0))

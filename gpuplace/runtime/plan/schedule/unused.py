@@ -1,18 +1,18 @@
-r"""Gradients that nobody takes: they run only because ``tf.tuple`` lets none of its values go before all are there.
+r"""Unused gradients: they run only because ``tf.tuple`` returns none of its values before all are computed.
 
-An optimizer computes all gradients of an operation before any of them goes on, those of inputs that are not trained
-among them::
+An optimizer computes all gradients of an operation before any of them is used, including those of inputs that are not
+trained::
 
     grad --> Conv2DBackpropFilter ------> Identity --> ApplyMomentum
      |                  \                  ^ (waits)
      |                   +--> group_deps --+                              ==>   without Conv2DBackpropInput
      |                  /                  v
-     +-----> Conv2DBackpropInput ------> Identity (nobody takes it)
+     +-----> Conv2DBackpropInput ------> Identity (no consumer)
 
-TensorFlow's Grappler makes such a node a ``NoOp`` (``rewrite_options.dependency_optimization``), and others that
-something waits for. Those are left alone here, as whoever wrote ``tf.control_dependencies`` wants them to run, and so
-are nodes of shapes that are not known, which may not fit, and everything in traced steps and where memory is accounted
-for: there every node is to be seen.
+TensorFlow's Grappler turns such a node into a ``NoOp`` (``rewrite_options.dependency_optimization``), and others that
+have control outputs. Those stay here, because the author of ``tf.control_dependencies`` wants them to run. So do nodes
+with unknown shapes, which may be invalid, and all nodes of traced steps and of steps with memory accounting, which
+show every node.
 
 Source: tensorflow/core/grappler/optimizers/dependency_optimizer.cc, releases 1.15 and 2.21 (SafeToConvertToNoOp);
 tensorflow/python/ops/control_flow_ops.py, release 1.15 (tuple).
@@ -34,7 +34,7 @@ _OFF = 2
 
 
 def drops_unused(config: Any) -> bool:
-    """Whether the options of a ``ConfigProto`` allow it; None has the defaults."""
+    """Whether the options of a ``ConfigProto`` enable it; None has the defaults."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
     is_off = getattr(rewriter, "dependency_optimization", 0) == _OFF
     return not (is_off or getattr(rewriter, "disable_meta_optimizer", False))
@@ -46,30 +46,30 @@ def used_operations(
     targets: Collection[Operation],
     feeds: Collection[Tensor],
 ) -> list[Operation]:
-    """Operations without gradients that nobody takes, and what is computed for them alone.
+    """Return the operations without unused gradients, and without what only those need.
 
     Args:
-        operations: sources before consumers, without loops.
-        fetches: what is fetched.
-        targets: what has to run in any case.
-        feeds: what is fed.
+        operations: operations in topological order, without loops.
+        fetches: fetched tensors.
+        targets: operations that must run.
+        feeds: fed tensors.
 
     Returns:
-        Those that are left, in their order.
+        The remaining operations, in order.
     """
     waiting = _waiting(operations)
-    taken = set(fetches)
+    used = set(fetches)
     kept: list[Operation] = []
     for op in reversed(operations):
-        if taken.isdisjoint(op.outputs) and op not in targets and _may_go(op, waiting):
+        if used.isdisjoint(op.outputs) and op not in targets and _may_go(op, waiting):
             continue
         kept.append(op)
-        taken.update([tensor for tensor in op.inputs if tensor not in feeds])
+        used.update([tensor for tensor in op.inputs if tensor not in feeds])
     return kept[::-1]
 
 
 def _waiting(operations: Iterable[Operation]) -> dict[Operation, list[Operation]]:
-    """What waits for each operation."""
+    """Return the operations that wait for each operation."""
     waiting: dict[Operation, list[Operation]] = {}
     for op in operations:
         for before in op._control_inputs:
@@ -78,15 +78,15 @@ def _waiting(operations: Iterable[Operation]) -> dict[Operation, list[Operation]
 
 
 def _may_go(op: Operation, waiting: Mapping[Operation, Sequence[Operation]]) -> bool:
-    """Whether an operation that nobody takes need not run."""
-    return _is_without_effect(op) and all(_is_gate(gate, op) for gate in waiting.get(op, ()))
+    """Whether an operation without consumers need not run."""
+    return _is_without_effect(op) and all(_is_barrier(barrier, op) for barrier in waiting.get(op, ()))
 
 
-def _is_gate(op: Operation, given: Operation) -> bool:
-    """Whether ``op`` is what the results of ``tf.tuple`` wait for, with a value of ``given`` among them."""
+def _is_barrier(op: Operation, member: Operation) -> bool:
+    """Whether ``op`` is the NoOp that the results of ``tf.tuple`` wait for, with an output of ``member`` among them."""
     return op.type == "NoOp" and any(
         consumer.type == "Identity" and op in consumer._control_inputs
-        for tensor in given.outputs
+        for tensor in member.outputs
         for consumer in tensor.consumers()
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpuplace.lazy import lazy_names
+from gpuplace.runtime.memory.process_state import current_machine
 from gpuplace.runtime.session.device_lib import gpu_device_name, is_gpu_available
 
 __all__ = [
@@ -31,8 +32,11 @@ __all__ = [
 
 
 def is_built_with_cuda() -> bool:
-    """True: GPU kernels are always there, for real GPUs through CuPy and for simulated ones through NumPy."""
-    return True
+    """Return whether there are GPU kernels: False on a machine that is declared a CPU build, otherwise True.
+
+    Real GPUs are used through CuPy, simulated ones through NumPy.
+    """
+    return not current_machine().is_cpu_build
 
 
 is_built_with_gpu_support = is_built_with_cuda

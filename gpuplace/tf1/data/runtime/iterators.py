@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
+from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
@@ -126,11 +126,7 @@ def _handle(ctx: KernelContext, container: str, name: str, iterator: RunningIter
 
 def iterator_of(handle: ResourceHandle) -> RunningIterator:
     """The iterator that a handle names; InvalidArgumentError if it names something else."""
-    if isinstance(handle.resource, RunningIterator):
-        return handle.resource
-    raise InvalidArgumentError.of(
-        f"Trying to access resource using the wrong type. Expected {_TYPE_NAME} got {handle.type_name}"
-    )
+    return handle.resource_of(RunningIterator, _TYPE_NAME)
 
 
 @compute("IteratorV2", "Iterator")
@@ -218,10 +214,7 @@ def _next(xp: Any, iterator: ResourceHandle, *, output_shapes: Any) -> Any:
 @compute("IteratorToStringHandle")
 def _to_string(xp: Any, resource_handle: ResourceHandle) -> Any:
     iterator_of(resource_handle)
-    parts = resource_handle.device, resource_handle.container, resource_handle.name
-    made = np.empty((), object)
-    made[()] = "\0".join(parts).encode()
-    return made
+    return resource_handle.text
 
 
 @compute("IteratorFromStringHandle", "IteratorFromStringHandleV2")
@@ -230,23 +223,10 @@ def _from_string(
 ) -> Any:
     if string_handle.ndim:
         raise InvalidArgumentError.of("string_handle must be a scalar")
-    parts = bytes(string_handle[()]).decode(errors="replace").split("\0")
-    if len(parts) != 3:
-        raise InvalidArgumentError.of(
-            "Could not parse string_handle as a valid ResourceHandle",
-            hint="feed what session.run(iterator.string_handle()) returned",
-        )
-    device, container, name = parts
-    try:
-        iterator = ctx.session.lookup(container, name, device, _TYPE_NAME)
-    except NotFoundError:
-        raise NotFoundError.of(
-            f"Resource {container}/{name}/{_TYPE_NAME} does not exist.",
-            hint="take the handle in the same session, as session.run(iterator.string_handle())",
-        ) from None
-    _check_types(iterator, output_types)
-    _check_shapes(iterator, output_shapes)
-    return ResourceHandle(device, container, name, _TYPE_NAME, iterator)
+    handle = ResourceHandle.named_by(string_handle, ctx.session, _TYPE_NAME)
+    _check_types(iterator_of(handle), output_types)
+    _check_shapes(iterator_of(handle), output_shapes)
+    return handle
 
 
 def _check_types(iterator: RunningIterator, types: Sequence[Any]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import InvalidArgumentError, NotFoundError, OutOfRangeError
+from gpuplace.errors import InvalidArgumentError, OutOfRangeError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
@@ -102,11 +102,7 @@ class SharedIterator:
 
 
 def _shared(handle: ResourceHandle) -> SharedIterator:
-    if isinstance(handle.resource, SharedIterator):
-        return handle.resource
-    raise InvalidArgumentError.of(
-        f"Trying to access resource using the wrong type. Expected {_TYPE_NAME} got {handle.type_name}"
-    )
+    return handle.resource_of(SharedIterator, _TYPE_NAME)
 
 
 @compute("MultiDeviceIterator")
@@ -131,23 +127,12 @@ def _start(
 @compute("MultiDeviceIteratorToStringHandle")
 def _to_string(xp: Any, multi_device_iterator: ResourceHandle) -> Any:
     _shared(multi_device_iterator)
-    parts = multi_device_iterator.device, multi_device_iterator.container, multi_device_iterator.name
-    made = np.empty((), object)
-    made[()] = "\0".join(parts).encode()
-    return made
+    return multi_device_iterator.text
 
 
 @compute("MultiDeviceIteratorFromStringHandle")
 def _from_string(xp: Any, string_handle: Any, *, ctx: KernelContext) -> Any:
-    parts = bytes(string_handle[()]).decode(errors="replace").split("\0")
-    if len(parts) != 3:
-        raise InvalidArgumentError.of("Could not parse string_handle as a valid ResourceHandle")
-    device, container, name = parts
-    try:
-        iterator = ctx.session.lookup(container, name, device, _TYPE_NAME)
-    except NotFoundError:
-        raise NotFoundError.of(f"Resource {container}/{name}/{_TYPE_NAME} does not exist.") from None
-    return ResourceHandle(device, container, name, _TYPE_NAME, iterator)
+    return ResourceHandle.named_by(string_handle, ctx.session, _TYPE_NAME)
 
 
 @compute("MultiDeviceIteratorGetNextFromShard")

@@ -150,7 +150,7 @@ def test_out_of_memory_names_tensor_device_and_node_and_leaves_nothing_behind():
     held = caught.value  # a caller may keep the error
     constants = [
         value.nbytes
-        for (_, name, on_host), value in session._maker._constants.items()
+        for (_, name, on_host), value in session._compiler._constants.items()
         if name == device and not on_host
     ]
     assert allocator(session, 1).bytes_in_use == sum(-(-nbytes // 256) * 256 for nbytes in constants)

@@ -211,8 +211,8 @@ def test_values_are_computed_once_a_session():
     folder_graph = product_and_sum()
     shifted = tf.add(folder_graph, 1.0)
     with tf.Session() as session:
-        computed = session._maker._folder._computed
-        session._maker._folder._computed = lambda op, constant: (count(op.name), computed(op, constant))[1]
+        computed = session._compiler._folder._compute
+        session._compiler._folder._compute = lambda op, constant: (count(op.name), computed(op, constant))[1]
         for fetches in (shifted, [shifted, folder_graph], shifted.op):
             session.run(fetches)
     assert sorted(calls) == ["Add", "c", "d"]

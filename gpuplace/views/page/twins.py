@@ -1,0 +1,217 @@
+"""Nodes whose explanations are equal but for names: one explanation serves them all.
+
+The layers of a deep model, and the towers of a distributed one, repeat each other. What an explanation says follows
+from the node's component (`Bindings`: the nodes tied to each other by colocation, references and resources) and, where
+the component follows its input or its consumers, from their components. Components that agree in all of this are
+twins, and a name in the explanation of one stands for the node at the same place in the other::
+
+    conv1/w ══ conv1/Assign        "conv1/Assign, tied to it, asks for '/gpu:0'"
+    conv2/w ══ conv2/Assign        "{member 1}, tied to it, asks for '/gpu:0'"
+
+A component with anything that is not understood here (calls, conflicts) is a twin of none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpuplace.placer.host_data import host_readers
+from gpuplace.why.placement import Placement
+from gpuplace.why.verdict import verdicts_of
+
+Text = str | tuple[str | int, ...]
+"""A text; or its pieces, where an integer stands for the name of a node, by its place in `Twins.names`."""
+
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
+"""What TensorFlow takes as the name of a node."""
+_MOST_FOLLOWED = 16
+"""Most components that a component may follow and still have twins."""
+_DEEPEST = 50
+"""Longest chain of components that follow each other and still have twins."""
+
+
+class Twins:
+    """The classes of a placement's nodes with equal explanations.
+
+    Args:
+        placement: a placement.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement, self.graph = placement, placement.graph
+        self.bindings = placement.placer.bindings
+        self.component = self.bindings.component
+        self.members: dict[int, list[int]] = {}
+        for node, component in enumerate(self.component.tolist()):
+            self.members.setdefault(component, []).append(node)
+        self._op_types = set(self.graph.op_types)
+        self._with_calls = set(self.bindings.inspected.tolist())
+        self._classes: dict[int, int] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._related: dict[int, tuple[int, ...]] = {}
+        self._names: dict[int, list[str]] = {}
+        if self.is_comparable:
+            self._facts = _facts(placement)
+            self._culprit = verdicts_of(placement).culprit.tolist()
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether nodes of the placement can be twins at all."""
+        placement = self.placement
+        complete = placement.partition is not None and placement.decisions is not None
+        return complete and not placement.faults
+
+    def class_of(self, node: int) -> tuple[int, int] | None:
+        """Return a value that is equal for twins, or None for a node that has to be explained for itself.
+
+        Args:
+            node: position of the node.
+        """
+        if not self.is_comparable:
+            return None
+        component = int(self.component[node])
+        number = self._class(component, 0)
+        return None if number < 0 else (number, self.members[component].index(node))
+
+    def names(self, node: int) -> list[str]:
+        """Return the names that the explanation of a node may hold; those for its twins are in the same order.
+
+        Args:
+            node: position of a node that has a class.
+        """
+        component = int(self.component[node])
+        if component not in self._names:
+            self._names[component] = [self.graph.names[related] for related in self._related[component]]
+        return self._names[component]
+
+    def pieces(self, text: str, places: dict[str, int]) -> Text | None:
+        """Divide a text of an explanation at the names in it; None where a name may as well be a word.
+
+        Args:
+            text: the text.
+            places: name of each node that the text may name -> its place in `names`.
+        """
+        pieces: list[str | int] = []
+        end = 0
+        for match in _NAME.finditer(text):
+            name = match[0]
+            if name not in self.graph.index or (name not in places and name in self._op_types):
+                continue
+            if name not in places or not ("/" in name or ("_" in name and name[-1].isdigit())):
+                return None
+            pieces += [text[end : match.start()], places[name]]
+            end = match.end()
+        return (*pieces, text[end:]) if pieces else text
+
+    def _class(self, component: int, depth: int) -> int:
+        """Return the class number of a component; -1 for a component without twins."""
+        if component not in self._classes:
+            self._classes[
+                component
+            ] = -1  # also while it is worked out: for components that follow each other
+            key = self._key(component, depth)
+            if key is not None:
+                self._classes[component] = self._numbers.setdefault(key, len(self._numbers))
+        return self._classes[component]
+
+    def _key(self, component: int, depth: int) -> tuple[object, ...] | None:
+        """Return everything that determines the explanations in a component, without names."""
+        graph, bindings, members = self.graph, self.bindings, self.members[component]
+        partition, decisions = self.placement.partition, self.placement.decisions
+        assert partition is not None and decisions is not None
+        place = {member: number for number, member in enumerate(members)}
+        root = int(partition.root[members[0]])
+        is_split = len(members) > 1 and bool((partition.root[members] != root).any())
+        if component in self._with_calls or is_split or depth > _DEEPEST:
+            return None
+        followed = self._followed(int(decisions.decider[root]), place, depth)
+        if followed is None:
+            return None
+        related = dict.fromkeys(members)
+        for neighbour in followed[1]:
+            related |= dict.fromkeys(self._related[int(self.component[neighbour])])
+        self._related[component] = tuple(related)
+        culprits = tuple(place.get(self._culprit[member], -1) for member in members)
+        outside = {self._culprit[member] for member in members} - place.keys()
+        if not outside <= set(followed[1]):
+            return None
+        facts = tuple(self._facts[member] for member in members)
+        if len(members) == 1:
+            return facts, culprits, followed[0], self._labels(members, place)
+        pairs = bindings.pairs_of(component)
+        return (
+            facts,
+            culprits,
+            followed[0],
+            self._labels(members, place),
+            tuple(np.argsort(graph.rank[members]).tolist()),
+            place[int(decisions.decider[root])],
+            tuple(bindings.kind[pairs].tolist()),
+            tuple(place[node] for node in bindings.first[pairs].tolist()),
+            tuple(place[node] for node in bindings.second[pairs].tolist()),
+        )
+
+    def _labels(self, members: Sequence[int], place: dict[int, int]) -> tuple[tuple[int | str, ...], ...]:
+        """Return the `_class` entries of members: places of members, names of other nodes."""
+        index = self.graph.index
+        return tuple(
+            tuple(place.get(index.get(name, -1), name) for name in self.graph.colocation(member))
+            for member in members
+        )
+
+    def _followed(
+        self, decider: int, place: dict[int, int], depth: int
+    ) -> tuple[tuple[object, ...], list[int]] | None:
+        """Return what the deciding node might follow, as a key and as nodes outside; None for too many nodes."""
+        graph, decisions = self.graph, self.placement.decisions
+        assert decisions is not None
+        late, fact = decisions.outline.is_generator, self.placement.facts_of(decider)
+        into, out = graph.in_edges(decider), graph.out_edges(decider)
+        if late[decider]:
+            neighbours = [int(graph.dst[edge]) for edge in out]
+        elif fact.is_metadata or fact.is_identity:
+            first = graph.first_edge.get(decider, into[0]) if len(into) else -1
+            neighbours = [int(graph.src[edge]) for edge in (*into[:1], first) if edge >= 0]
+            neighbours += [int(graph.dst[edge]) for edge in out[:1]]
+        else:
+            return (), []
+        outside = list(dict.fromkeys(neighbour for neighbour in neighbours if neighbour not in place))
+        if len(outside) > _MOST_FOLLOWED:
+            return None
+        key: list[object] = [len(into), len(out)]
+        key.append(graph.leads_to_sink is not None and bool(graph.leads_to_sink[decider]))
+        for neighbour in neighbours:
+            if neighbour in place:
+                key.append(place[neighbour])
+                continue
+            component = int(self.component[neighbour])
+            number = self._class(component, depth + 1)
+            if number < 0:
+                return None
+            is_later = bool(graph.rank[neighbour] > graph.rank[decider])
+            key.append((number, self.members[component].index(neighbour), outside.index(neighbour), is_later))
+        return tuple(key), outside
+
+
+def _facts(placement: Placement) -> list[int]:
+    """Return [nodes] a number that is equal for nodes with equal facts about the node itself."""
+    graph, partition, decisions = placement.graph, placement.partition, placement.decisions
+    assert partition is not None and decisions is not None
+    given = np.zeros(len(graph), dtype=np.int64)
+    numbers: dict[str, int] = {}
+    for node, device in placement.assigned.items():
+        given[node] = numbers.setdefault(device, len(numbers) + 1)
+    on_host = np.zeros(len(graph), dtype=np.int64)
+    if placement.placer.rules == "2.21":
+        on_host[list(host_readers(graph, placement.facts))] = 1
+    codes = np.zeros(len(graph), dtype=np.int64)
+    for column in (
+        *(graph.signature, graph.device, given, on_host, placement.devices, partition.kind),
+        *(decisions.how, decisions.outline.is_generator, verdicts_of(placement).rule),
+    ):
+        values = np.asarray(column, dtype=np.int64)
+        codes = np.unique(codes * (int(values.max(initial=0)) + 2) + values + 1, return_inverse=True)[1]
+    return codes.tolist()

@@ -1,8 +1,8 @@
 """A measured step as lanes of events with the copies between them: where and when nodes ran, and what they waited for.
 
-`gpuplace.views.timelines.reader.step_timeline` creates it from the ``step_stats`` of a ``RunMetadata``. Each device has a
-lane, or several if nodes overlap; the streams of a GPU have lanes of their own if they contain more information than
-the device's list::
+`gpuplace.views.timelines.reader.step_timeline` creates it from the ``step_stats`` of a ``RunMetadata``. Each device has
+a lane, or several if nodes overlap; the streams of a GPU have lanes of their own if they contain more information
+than the device's list::
 
     CPU:0            │x│            │────── wait ──────│Add│
                        ╲ 64 B                         ╱ 64 B

@@ -60,7 +60,7 @@ def test_a_table_fits_the_terminal(graph, capsys, terminal, columns):
     terminal(columns)
     lines = printed(capsys, "place", graph)
     assert lines[0] == (
-        "43 nodes: 43 on GPU:0; nothing is copied between devices; 41 nodes lie outside the step"
+        "43 nodes: 43 on GPU:0; nothing is copied between devices; 41 nodes are outside the step"
     )
     assert lines[1].split()[0] == "node" and len(lines) == 45
     assert max(map(len, lines)) <= max(columns, len(lines[0]))

@@ -177,7 +177,7 @@ def test_a_headline_counts_the_step_and_says_how_many_nodes_lie_outside():
         tf.global_variables_initializer()
     placement = tf.place(graph, MACHINE, soft_placement=True)
     outside = len(placement) - placement.subject.count
-    assert outside > 20 and f"{outside} nodes lie outside the step: " in page_html(placement)
+    assert outside > 20 and f"{outside} nodes are outside the step: " in page_html(placement)
     assert not any(row.src.startswith("save/") for row in placement.edges() if row.is_copy)
 
 

@@ -225,7 +225,7 @@ class StepMemory:
                     f"{tensor.name} ({size_text(tensor.nbytes)})" for tensor in use.alive[:_MOST]
                 )
                 lines.append(
-                    f"The step does not fit on {label}: {use.failed_at} needs {size_text(use.wanted)}, and "
+                    f"The step does not fit on {label}: {use.failed_at} needs {size_text(use.requested)}, and "
                     f"{size_text(use.short)} are missing. The step needs {size_text(use.peak)} of "
                     f"{size_text(use.limit)}; the largest tensors alive at the peak are {largest}."
                 )

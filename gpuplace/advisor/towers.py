@@ -1,6 +1,6 @@
 """Towers: the device of their variables and averaged gradients, and the number of towers that is worthwhile.
 
-A program with another number of towers is another graph, so the program is built anew for each number; nothing is run.
+A program with another number of towers is another graph, so the program is built again for each number; nothing is run.
 
 >>> from gpuplace.ops.array.constant import placeholder
 >>> from gpuplace.graph.apply_op import apply_op

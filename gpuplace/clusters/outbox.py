@@ -8,7 +8,7 @@
 
 A step sends many small tensors, one for each variable. One message per tensor would cause a thread switch on both sides
 for each; so all tensors that were passed while the event loop was busy are sent in one message. A large tensor is sent
-alone, and its arrival is confirmed: until then its connection carries no other message, which would wait behind it.
+alone, and its arrival is confirmed: until then its connection carries no other message, which would have to wait.
 
 Source: distributed.batched, which collects messages for a fixed time.
 """

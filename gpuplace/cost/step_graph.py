@@ -239,7 +239,7 @@ class Clock(NamedTuple):
     is_due: Wholes
     """``[streams]`` 1 if a copy is about to begin."""
     queue_head: Wholes
-    """``[streams]`` first of the copies that wait behind it; -1 if none does."""
+    """``[streams]`` first of the copies that wait after it; -1 if none does."""
     queue_tail: Wholes
     """``[streams]`` last of them."""
     link_free: Reals

@@ -93,7 +93,7 @@ def _placement(placement: Placement) -> tuple[str, str]:
 @_shown.register
 def _estimate(step: StepEstimate) -> tuple[str, str]:
     """Return findings, the step's cost in sentences, devices, the slowest ops, and the timeline to unfold."""
-    columns = ("device", "hardware", "busy", "of the step", "peak memory", "copies to it", "bytes")
+    columns = ("device", "hardware", "busy", "share of step", "peak memory", "copies in", "bytes in")
     memory = {row.device: peak_text(row.peak, row.fits, bytes_text) for row in step.rows("memory")}
     rows = [
         (

@@ -1,7 +1,7 @@
 """A zoomable timeline: lanes on a canvas, with keys and search; and its static form in a saved notebook.
 
-The page receives the columns once, as bytes (`gpuplace.views.timelines.page`), and draws the visible part; a click sends
-the event's number back.
+The page receives the columns once, as bytes (`gpuplace.views.timelines.page`), and draws the visible part; a click
+sends the event's number back.
 """
 
 from __future__ import annotations

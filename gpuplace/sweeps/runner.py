@@ -273,7 +273,7 @@ def local_client(workers: int) -> Iterator[Client]:
 
 @contextmanager
 def _errors_ignored_at_end(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Ignore errors of the cluster's event loop after the block, because nobody waits for its pending tasks."""
+    """Ignore errors of the cluster's event loop after the block, which come from abandoned tasks."""
     has_ended = False
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

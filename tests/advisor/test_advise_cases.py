@@ -383,10 +383,13 @@ def test_the_command_says_that_a_file_cannot_be_written(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "a GRAPH, or --problem FILE: one of them"),
+        ([], "give either a GRAPH or --problem FILE"),
         (["nowhere.pb"], "cannot read nowhere.pb"),
-        (["--problem", "w.json", "--keep", "x"], "--keep: of a graph; --problem is a workload"),
-        (["--problem", "w.json", "--objective", "memory"], "--objective memory: of a graph"),
+        (
+            ["--problem", "w.json", "--keep", "x"],
+            "--keep applies to a graph, not to the workload of --problem",
+        ),
+        (["--problem", "w.json", "--objective", "memory"], "--objective memory applies to a graph"),
     ],
 )
 def test_the_command_names_what_is_wrong(words, sentence, capsys):

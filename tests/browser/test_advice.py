@@ -101,7 +101,7 @@ def test_advice_is_searched_applied_and_taken_back(lab_page, screenshots):
         expect(moves.get_by_role("checkbox").first).not_to_be_checked()
         expect(moves.get_by_role("checkbox").first).to_be_focused()
         advice.get_by_role("button", name="Apply the ticked moves").press("Enter")
-        expect(advice).to_contain_text(re.compile("of [0-9]+ moves are applied"))
+        expect(advice).to_contain_text(re.compile("Applied: [0-9]+ of [0-9]+ moves"))
 
     # What is wrong is said.
     advice.get_by_role("textbox", name="Keep").fill("nowhere")

@@ -676,7 +676,7 @@ def test_the_timeline_of_a_measured_step(opened):
     page.get_by_role("button", name="Fit the whole picture").click()
     boxes(page).filter(has_text="total").click()
     expect(said).to_contain_text("total (AddN) on CPU:0")
-    expect(said).to_contain_text("last to come: 256 B copy of tower_")
+    expect(said).to_contain_text("last input: 256 B copy of tower_")
     canvas = section.get_by_role("application")
     canvas.focus()
     page.keyboard.press("Escape")

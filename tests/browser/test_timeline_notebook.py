@@ -64,7 +64,7 @@ def test_a_step_beside_its_picture(page, screenshots):
     expect(said).to_contain_text("on the critical path")
     while "tower_" not in said.inner_text():
         page.keyboard.press("c")
-    expect(said).to_contain_text("last to come:")
+    expect(said).to_contain_text("last input:")
     shown.get_by_label("Colour boxes by").select_option("op type")
     expect(shown.locator(".gp-timeline-legend")).to_contain_text("MatMul")
     page.screenshot(path=screenshots / f"timeline_cell_{page.theme}.png")

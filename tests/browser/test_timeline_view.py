@@ -143,7 +143,7 @@ def test_search_lights_what_matches(page):
 
 def test_hints_go_to_their_node(page):
     hints = page.locator(".gp-timeline-notes ul").first
-    assert "waits" in hints.inner_text() and "Placed again" in hints.inner_text()
+    assert "waits" in hints.inner_text() and "With this request" in hints.inner_text()
     hints.get_by_role("button").first.click()
     assert said(page).startswith(hints.get_by_role("button").first.inner_text())
 
@@ -196,7 +196,7 @@ def test_the_page_says_what_python_says(browser):
     said = []
     for event in range(len(timeline)):
         page.evaluate(f"window.set('goto', {{event: {event}, number: {event}}})")
-        said.append(page.locator(".gp-timeline-said").inner_text().partition("; last to come: ")[2])
+        said.append(page.locator(".gp-timeline-said").inner_text().partition("; last input: ")[2])
     assert said == [timeline.waits_for(event) for event in range(len(timeline))]
     assert any("copy of" in text for text in said) and any(" on GPU:1" in text for text in said)
     page.close()

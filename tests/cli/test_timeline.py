@@ -39,12 +39,12 @@ def test_as_text(step, capsys):
     lines = told.splitlines()
     assert lines[0].startswith("2 ops on 2 devices in ") or "ops on 2 devices in " in lines[0]
     assert any(line.startswith("GPU:1  ") and "#" in line for line in lines)
-    assert "critical path: " in told and "gap: product: before it GPU:1 had nothing to do" in told
+    assert "critical path: " in told and "gap: product: GPU:1 was idle for" in told
 
 
 def test_with_its_graph_it_says_what_to_move(step, capsys):
     assert main(["timeline", "step.pb", "--graph", "graph.pb", *TWO]) == 0
-    assert "shared could ask for /device:GPU:1: Const has a kernel there" in capsys.readouterr().out
+    assert "shared could request /device:GPU:1: Const has a kernel there" in capsys.readouterr().out
 
 
 def test_other_forms(step, tmp_path, capsys):
@@ -69,7 +69,7 @@ def test_of_a_chrome_trace(step, tmp_path, capsys, name):
     assert main(["timeline", name]) == 0
     told = capsys.readouterr().out
     assert "1 copy, 16.0 KiB" in told.splitlines()[0] or "copies, " in told.splitlines()[0]
-    assert "product: before it GPU:1" in told
+    assert "product: GPU:1 was idle for" in told
 
 
 @pytest.mark.parametrize(

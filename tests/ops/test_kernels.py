@@ -87,7 +87,7 @@ def test_computes_what_tensorflow_computes(key: str, backend: str) -> None:
     for index, (actual, record) in enumerate(zip(run.outputs, answer["outputs"], strict=True)):
         compare(actual, decode_array(record), case, f"{key} output {index}", 1.0 if xp is np else 10.0)
         output = run.op.outputs[index]
-        assert output.shape.is_compatible_with(actual.shape), (
+        assert output.shape.is_compatible_with(actual.shape) or index >= DECLARED_OTHERWISE.get(key, 99), (
             f"{key}: inferred {output.shape}, is {actual.shape}"
         )
         assert output.dtype.base_dtype.numpy_dtype == actual.dtype, (
@@ -100,6 +100,13 @@ def test_computes_what_tensorflow_computes(key: str, backend: str) -> None:
 def _plain(message: str) -> str:
     return message.rstrip(". \n")
 
+
+DECLARED_OTHERWISE = {
+    "neural/Svd-values": 1,
+    "neural/Svd-complex": 1,
+    "neural/FusedBatchNormGradV3-inference": 3,
+}
+"""Calls -> their first output of which TensorFlow's shape function tells another shape than its kernel makes."""
 
 REFUSE_UNKNOWN_SHAPES = {"ParallelConcat", "SpaceToBatchND", "BatchToSpaceND"}
 """Ops that TensorFlow does not build where it knows nothing of the shapes."""
@@ -116,8 +123,9 @@ def test_shapes_are_right_where_the_graph_knows_nothing(key: str) -> None:
             Run(case, known_shapes=False)
         return
     op = Run(case, known_shapes=False).op
-    for output, record in zip(op.outputs, answer["outputs"], strict=False):
-        assert output.shape.is_compatible_with(record["shape"])
+    for index, (output, record) in enumerate(zip(op.outputs, answer["outputs"], strict=False)):
+        is_declared_otherwise = index >= DECLARED_OTHERWISE.get(key, 99)
+        assert output.shape.is_compatible_with(record["shape"]) or is_declared_otherwise
 
 
 def test_inputs_are_left_as_they_were() -> None:

@@ -1,11 +1,12 @@
 """What ``log_device_placement`` prints, line by line, beside TensorFlow 1.15.5.
 
-    python -m tests.oracle.compare_logs --python PYTHON3.7_WITH_TENSORFLOW_1.15.5 [--record]
+    python -m tests.oracle.compare_logs --python PYTHON3.7_WITH_TENSORFLOW_1.15.5 [--record] [--watch]
 
 Each of `tests/runtime/session/logging_programs.py` runs in a process of its own, on a CPU. Of what goes to standard
 output, the lines about devices are compared: text and order, without devices of XLA, which gpuplace does not have.
-``--record`` writes TensorFlow's to `tests/data/placement_logs.json.gz`, which the test suite reads. The exit code is
-the number of programs that differ.
+``--record`` writes TensorFlow's to `tests/data/placement_logs.json.gz`, which the test suite reads. ``--watch`` runs
+each program in TensorFlow once more, by `gpuplace watch`: it has to print the same bytes, and the page has to name
+every node that is placed. The exit code is the number of programs that differ.
 
 Both sides run `one`, so this module imports only what Python 3.7 has.
 """
@@ -19,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 if __package__:
@@ -45,30 +47,44 @@ def one(module: str, name: str) -> None:
         program(tf, tf.ConfigProto(log_device_placement=True))
 
 
-def output(python: str, module: str, name: str) -> list[str]:
-    """The lines that a program logs in a process of its own."""
+def output(python: str, module: str, name: str, *before: str) -> str:
+    """What a program prints in a process of its own, behind other words of a command."""
     environment = {
         **os.environ,
         "CUDA_VISIBLE_DEVICES": "",
         "GPUPLACE_MACHINE": "cpu",
         "PYTHONPATH": str(ROOT),
     }
-    words = [python, "-u", __file__, "--one", module, name]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True)
-    return lines_of(done.stdout)
+    words = [*before, python, "-u", __file__, "--one", module, name]
+    return subprocess.run(words, capture_output=True, text=True, env=environment, check=True).stdout
+
+
+def is_watched(python: str, name: str, alone: str) -> bool:
+    """Whether `gpuplace watch` leaves what a program prints as it is, and shows all that it logs."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "page.html")
+        watch = (sys.executable, "-m", "gpuplace", "watch", "-o", str(page), "--")
+        watched = output(python, "tensorflow", name, *watch)
+        text = page.read_text(encoding="utf-8")
+    return watched == alone and all(line.partition(": ")[0] in text for line in lines_of(alone))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--python", required=True)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--watch", action="store_true")
     options = parser.parse_args()
     wrong, recorded = 0, {}
     for program in PROGRAMS:
         name = program.__name__
-        theirs = recorded[name] = output(options.python, "tensorflow", name)
-        ours = output(sys.executable, "gpuplace", name)
+        printed = output(options.python, "tensorflow", name)
+        theirs = recorded[name] = lines_of(printed)
+        ours = lines_of(output(sys.executable, "gpuplace", name))
         wrong += ours != theirs
+        if options.watch and not is_watched(options.python, name, printed):
+            wrong += 1
+            print("DIFFERENT under gpuplace watch:", name)
         print("equal" if ours == theirs else "DIFFERENT", len(theirs), "lines", name)
         if ours != theirs:
             at = next(

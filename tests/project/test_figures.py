@@ -18,7 +18,7 @@ from tests.tools.package_figures import (
     sources,
 )
 
-MOST_LINES = {"core": 104_650, "tf1": 47_350}
+MOST_LINES = {"core": 106_000, "tf1": 47_200}
 MOST_FOLDERS = 24
 
 
@@ -67,7 +67,7 @@ def f(x: Any, y: int) -> Any:
 def test_what_is_counted():
     given = [Source("gpuplace.some", SOURCE)]
     assert lines_of_code(given) == 9
-    assert global_statements(given) == ["gpuplace.some:15"]
+    assert global_statements(given) == ["gpuplace.some:16"]
     assert reach_ins(given) == ["gpuplace.some _hidden", "gpuplace.some _private"]
     assert shares_of_any(given) == (0.5, 1.0)
     assert long_functions(given) == deep_functions(given) == []

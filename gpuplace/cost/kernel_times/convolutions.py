@@ -150,10 +150,10 @@ _KEPLER_TIMES = np.array([[1.25, 1.29], [1.97, 1.44], [1.97, 1.44]])
 """Time of convolutions on Kepler over that of later GPUs that reach the same share of their rates: ``[pass, is wide]``,
 for windows of 1 x 1 and for larger windows.
 
-Fitted to forward and backward times of eight nets on a Tesla K80 with cuDNN 5.1, batches of 16, Torch
-(github.com/dmikushin/cnn-benchmarks, README), and to those of four nets on a GTX TITAN Black beside a GTX TITAN X, both
-with cuDNN's second release (github.com/soumith/convnet-benchmarks, torch7/imagenet_winners/output.log of December 2014,
-January and April 2015). The TITAN Black's 15 passes of single layers in the same place say 1.27."""
+Fitted to forward and backward times of eight networks on a Tesla K80 with cuDNN 5.1, batches of 16, Torch
+(github.com/dmikushin/cnn-benchmarks, README), and to those of four networks on a GTX TITAN Black beside a GTX TITAN X,
+both with cuDNN's second release (github.com/soumith/convnet-benchmarks, torch7/imagenet_winners/output.log of December
+2014, January and April 2015). The TITAN Black's 15 passes of single layers in the same place say 1.27."""
 
 
 def generation_times(rows: Array, gpu: GPUModel) -> Array | float:

@@ -206,7 +206,7 @@ class DryRun:
     def set_unfilled_values(
         self, variables: Iterable[Operation], device_of: Callable[[Operation], str]
     ) -> None:
-        """Give variables values that nobody computes.
+        """Set variables to values that are not computed.
 
         Args:
             variables: reference variables, or handles of resource variables, of known shapes.

@@ -104,7 +104,11 @@ def _axis(value: Any) -> int:
 
 @binder("ConcatV2", fresh=True)
 def _concat_v2(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    return lambda *tensors: _join(xp, tensors[:-1], _axis(tensors[-1]))
+    known = constant_value(op.inputs[-1])  # the array that a step passes, unless another axis is fed
+    if known is None or known.ndim:
+        return lambda *tensors: _join(xp, tensors[:-1], _axis(tensors[-1]))
+    axis = int(known)
+    return lambda *tensors: _join(xp, tensors[:-1], axis if tensors[-1] is known else _axis(tensors[-1]))
 
 
 @compute("Concat", fresh=True)
@@ -452,7 +456,11 @@ def _bind_split(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
     parts = _parts(axis % len(sizes), (size // count,) * count)
 
     def cut(split_dim: Any, value: Any) -> Any:
-        return tuple([value[part] for part in parts]) if int(split_dim) == axis else general(split_dim, value)
+        return (
+            tuple([value[part] for part in parts])
+            if split_dim is known or int(split_dim) == axis
+            else general(split_dim, value)
+        )
 
     return cut
 

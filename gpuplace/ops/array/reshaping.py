@@ -5,7 +5,9 @@ Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/op
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuplace.dtypes import int32
@@ -14,7 +16,7 @@ from gpuplace.graph.constant_value import constant_value, constant_value_as_shap
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import compute
+from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.arguments import list_of
 from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -166,7 +168,26 @@ def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Te
     return new("Reshape", name, tensor=tensor, shape=shape)
 
 
-@compute("Reshape", shares=True)
+@binder("Reshape", shares=True)
+def _bind_reshape(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    """Reads a constant's sizes beforehand: the step passes that very array, unless another shape is fed."""
+    general = functools.partial(_reshape, xp)
+    known = constant_value(op.inputs[1])
+    if known is None or known.ndim != 1 or (known < -1).any():
+        return general
+    sizes = known.tolist()
+
+    def fixed(tensor: Any, shape: Any) -> Any:
+        if shape is known:
+            try:
+                return tensor.reshape(sizes)
+            except ValueError:
+                pass  # the general function has the words
+        return general(tensor, shape)
+
+    return fixed
+
+
 def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
     sizes = list_of(shape, "sizes input must be 1-D, not")
     try:

@@ -171,7 +171,7 @@ def _bind_sum(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
         return general
 
     def small(input: Any, reduction_indices: Any) -> Any:
-        if reduction_indices.tolist() != numbers:
+        if reduction_indices is not known and reduction_indices.tolist() != numbers:
             return general(input, reduction_indices)
         return reduce(input, axes, input.dtype)
 

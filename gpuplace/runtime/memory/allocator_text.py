@@ -80,7 +80,7 @@ class ChunkRecord:
     allocation_id: int
     """Number of the allocation, starting with 1; -1 for a free chunk."""
     label: str
-    """Who requested it, for example the name of an op; ``""`` if unknown."""
+    """Origin of the request, for example the name of an op; ``""`` if unknown."""
     bin_num: int
     """Bin of a free chunk; -1 for a chunk in use."""
     region: int

@@ -62,7 +62,7 @@ WORTH_MEASURING_NS = 1_000_000
 
 
 class PlanOptions(NamedTuple):
-    """What the plan of a signature does in addition to computing."""
+    """Options of the plan of a signature: work in addition to computing."""
 
     is_traced: bool = False
     """Whether it records every call."""

@@ -209,7 +209,7 @@ class SessionPlacement:
             raise error_with_lines(error, self._graph, self._release) from error.__cause__
 
     def _keep_stateful(self, operations: Sequence[Operation], devices: Sequence[str]) -> None:
-        """Store the devices of the program's stateful operations; inlined operations are placed anew each time."""
+        """Store the devices of the program's stateful operations; inlined operations are placed again each time."""
         for op, device in zip(operations, devices, strict=False):
             if op.op_def is not None and op.op_def.is_stateful and op.name in self._graph._by_name:
                 self._stateful[op.name] = device

@@ -118,9 +118,7 @@ def page_html(
 <h2 class="gp-unseen" id="tables-title">Tables</h2>
 </section>
 <noscript>{_without_scripts(placement)}</noscript>"""
-    return _document(
-        title, summary_text, data["settings"], body, data, "gpuplace/page/placement.js", bodies
-    )
+    return _document(title, summary_text, data["settings"], body, data, "gpuplace/page/placement.js", bodies)
 
 
 def timeline_page_html(

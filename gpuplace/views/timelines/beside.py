@@ -1,13 +1,13 @@
-"""Steps in one view: every device has the lanes of all, one below the other, from a common beginning.
+"""Several steps in one timeline: each device has the lanes of all steps below each other, from a common start.
 
-The devices of the steps are told apart by their job, which takes the step's word in front of its name::
+The devices of the steps differ in their job, whose name is prefixed by the name of the step::
 
     CPU:0  predicted    │x│   │Add│
     CPU:0  measured    │x│         │Add│
     GPU:0  predicted      │MatMul│
     GPU:0  measured      │  MatMul   │
 
-What is busy, where it waits and the critical path (of the longer step) are found as for any other step.
+Device use, gaps and the critical path (of the longer step) are computed as for any other step.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gpuplace.views.timelines.step_timeline import Lane, StepTimeline
 
 
 def beside(*steps: tuple[str, StepTimeline]) -> StepTimeline:
-    """One timeline of some.
+    """Combine several timelines into one.
 
     Args:
-        *steps: what each is called, such as ``"predicted"``, as the beginning of a job's name (letters, digits and
-            ``_``), and the step; at least one.
+        *steps: name of each step, such as ``"predicted"``, used as a job prefix (letters, digits and ``_``), and its
+            timeline; at least one.
     """
-    words, found = [word for word, _ in steps], [step for _, step in steps]
+    step_names, timelines = [word for word, _ in steps], [step for _, step in steps]
     lanes: list[tuple[Lane, int, int]] = []
     for number, (word, step) in enumerate(steps):
         lanes += [
@@ -36,26 +36,27 @@ def beside(*steps: tuple[str, StepTimeline]) -> StepTimeline:
             for place, lane in enumerate(step.lanes)
         ]
     kept = sorted(
-        lanes, key=lambda one: (one[0].task, device_style(found[one[1]].lanes[one[2]].device).order, *one[1:])
+        lanes,
+        key=lambda one: (one[0].task, device_style(timelines[one[1]].lanes[one[2]].device).order, *one[1:]),
     )
-    place_of = [np.zeros(len(step.lanes), dtype=np.int64) for step in found]
+    place_of = [np.zeros(len(step.lanes), dtype=np.int64) for step in timelines]
     for place, (_, number, before) in enumerate(kept):
         place_of[number][before] = place
-    shifts = np.cumsum([0, *(len(step) for step in found)])[:-1].tolist()
-    start = np.concatenate([step.start_us for step in found])
+    shifts = np.cumsum([0, *(len(step) for step in timelines)])[:-1].tolist()
+    start = np.concatenate([step.start_us for step in timelines])
     order = np.argsort(start, kind="stable")
     moved = np.empty_like(order)
     moved[order] = np.arange(len(order))
 
     def joined(column: str) -> np.ndarray:
-        return np.concatenate([getattr(step, column) for step in found])[order]
+        return np.concatenate([getattr(step, column) for step in timelines])[order]
 
     def edges(column: str) -> np.ndarray:
-        ends = [getattr(step, column) + shift for step, shift in zip(found, shifts, strict=True)]
+        ends = [getattr(step, column) + shift for step, shift in zip(timelines, shifts, strict=True)]
         return moved[np.concatenate(ends).astype(np.int64)]
 
-    names = [name for step in found for name in step.names]
-    ops = [op for step in found for op in step.ops]
+    names = [name for step in timelines for name in step.names]
+    ops = [op for step in timelines for op in step.ops]
     copies = [
         copy._replace(
             source=_named(copy.source, word),
@@ -63,12 +64,12 @@ def beside(*steps: tuple[str, StepTimeline]) -> StepTimeline:
             sent=int(moved[copy.sent + shift]),
             received=int(moved[copy.received + shift]),
         )
-        for step, word, shift in zip(found, words, shifts, strict=True)
+        for step, word, shift in zip(timelines, step_names, shifts, strict=True)
         for copy in step.copies
     ]
-    lane = [place[step.lane] for place, step in zip(place_of, found, strict=True)]
+    lane = [place[step.lane] for place, step in zip(place_of, timelines, strict=True)]
     return replace(
-        found[0],
+        timelines[0],
         names=[names[event] for event in order.tolist()],
         ops=[ops[event] for event in order.tolist()],
         lanes=tuple(lane for lane, _, _ in kept),
@@ -81,14 +82,14 @@ def beside(*steps: tuple[str, StepTimeline]) -> StepTimeline:
         src=edges("src"),
         dst=edges("dst"),
         copies=tuple(sorted(copies, key=lambda copy: copy.start_us)),
-        sizes={key: size for step in found for key, size in step.sizes.items()},
+        sizes={key: size for step in timelines for key, size in step.sizes.items()},
         placement=None,
         find_hints=lambda _: (),
     )
 
 
 def _named(device: str, word: str) -> str:
-    """The device's name with the word before its job.
+    """Return the device name with the step's name before its job.
 
     >>> _named("/job:localhost/replica:0/task:0/device:GPU:1", "predicted")
     '/job:predicted/replica:0/task:0/device:GPU:1'

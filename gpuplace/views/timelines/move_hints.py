@@ -1,18 +1,18 @@
-"""What to move, from facts: copies that a step measured, kernels that the placer knows, and placing again.
+"""Suggestions of moves, based on measured copies, registered kernels and a new placement.
 
-For a copy that a node had to wait for there are two ways out, and both are tried: what is copied is made where it is
-needed, or what needs it goes to where it is made. A change is told only if the graph, placed again with the one other
-request, has the node there, and fewer bytes (or as many, in fewer copies) cross between devices::
+For a copy that delayed a node, two changes are tried: moving the producer to the consumer's device, and the reverse. A
+change is suggested only if the graph, placed with this one changed request, has the node on that device and copies
+fewer bytes between devices (or as many bytes in fewer copies)::
 
-    a (CPU:0) ──64 MiB──> MatMul (GPU:0) ──4 B──> fetch     a asks for GPU:0:      64 MiB less
-                                                            MatMul asks for CPU:0: 64 MiB and 4 B less
+    a (CPU:0) ──64 MiB──> MatMul (GPU:0) ──4 B──> fetch     a requests GPU:0:      64 MiB less
+                                                            MatMul requests CPU:0: 64 MiB and 4 B less
 
-Copies count between nodes that ran in the step: what is fed comes from the client's device and what is fetched goes
-there, wherever the nodes are. Sizes are those that were measured, and static ones where nothing was.
+Copies are counted between nodes that ran in the step; feeds come from the client's device and fetches go there,
+wherever the nodes are. Sizes are measured, or static where nothing was measured.
 
-How long a node would take on another type of device was not measured, and is not told. So nothing goes to a type that
-the placer prefers less, as from a GPU to a CPU, unless the node took less time than the copy that it would spare. Where
-the step ran elsewhere than the placement says, there are no hints.
+The time of a node on another type of device is not measured and not estimated. Therefore no node moves to a less
+preferred type, such as from a GPU to a CPU, unless the node took less time than the copy that the move saves. If the
+step ran on other devices than those of the placement, there are no suggestions.
 """
 
 from __future__ import annotations
@@ -38,41 +38,41 @@ from gpuplace.why.place import place_graph
 from gpuplace.why.placement import Placement
 
 _TRIED = 8
-"""Copies whose ways out are tried, those that are waited for longest first."""
+"""Number of copies for which changes are tried, in decreasing order of the delay."""
 _TIME_LIMIT_S = 2.0
-"""Time after which no further copy is looked at."""
+"""Time limit of the search, in seconds."""
 _END = re.compile(r"_(arg|retval)_(.*)_(\d+)_\d+$")
 
 
 class Traffic(NamedTuple):
-    """What crosses between devices in a step."""
+    """Copies between devices in a step."""
 
     copies: int
     nbytes: int
     unknown: int
-    """Copies of unknown size."""
+    """Number of copies of unknown size."""
 
 
 @dataclass(frozen=True)
 class MoveHint:
-    """A change of one request that was tried."""
+    """A change of one request, verified by placing the graph again."""
 
     node: str
-    """What to move."""
+    """Node to move."""
     op: str
-    """Its op type."""
+    """Op type of the node."""
     before: str
-    """Full name of its device."""
+    """Full name of its present device."""
     after: str
-    """Full name of the device to ask for."""
+    """Full name of the device to request."""
     copy: Copy
-    """What is waited for."""
+    """Copy that causes the delay."""
     waits: str
-    """The node that waits."""
+    """Delayed node."""
     wait_us: float
-    """For how long it had everything that was not copied, and did not have this."""
+    """Time between the arrival of all other inputs and of this copy, in microseconds."""
     took_us: float
-    """How long the node itself took."""
+    """Execution time of the node to move, in microseconds."""
     was: Traffic
     now: Traffic
     also: tuple[str, ...]
@@ -80,12 +80,12 @@ class MoveHint:
 
     @property
     def request(self) -> str:
-        """The device to ask for, as a program writes it."""
+        """The device to request, as a program writes it."""
         return f"/device:{device_label(self.after)}" if "/" not in device_label(self.after) else self.after
 
     @property
     def text(self) -> str:
-        """What was measured, what to change, and what that does."""
+        """Description of the measurement, the change and its effect."""
         copy = self.copy
         size = "" if copy.nbytes is None else f"{bytes_text(copy.nbytes)} "
         where = device_label(copy.target)
@@ -93,8 +93,8 @@ class MoveHint:
             f"{self.waits} on {where} waits {time_text(self.wait_us)} for a {size}copy of {copy.tensor} from "
             f"{device_label(copy.source)}."
         )
-        change = f"{self.node} could ask for {self.request}: {self.op} has a kernel there"
-        change += f", and took {time_text(self.took_us)} on {device_label(self.before)}."
+        change = f"{self.node} could request {self.request}: {self.op} has a kernel there"
+        change += f" and took {time_text(self.took_us)} on {device_label(self.before)}."
         moved = ""
         if self.also:
             others = ", ".join(self.also[:4]) + (
@@ -103,14 +103,14 @@ class MoveHint:
             moved = f" ({others} {'moves' if len(self.also) == 1 else 'move'} with it)"
         was, now = self.was, self.now
         effect = (
-            f"Placed again{moved}: {counted(was.copies, 'copy', 'copies')} become {now.copies:,}, "
-            f"{bytes_text(was.nbytes)} become {bytes_text(now.nbytes)}."
+            f"With this request{moved}: {now.copies:,} instead of {counted(was.copies, 'copy', 'copies')}, "
+            f"{bytes_text(now.nbytes)} instead of {bytes_text(was.nbytes)}."
         )
         return f"{fact} {change} {effect}"
 
 
 def move_hints(timeline: StepTimeline) -> tuple[MoveHint, ...]:
-    """What to move, that which spares most bytes first; empty where no fact speaks for anything."""
+    """Return suggested moves, those that save the most bytes first; may be empty."""
     if not isinstance(timeline.placement, Placement) or timeline.placement.faults:
         return ()
     search = _Search(timeline, timeline.placement)
@@ -123,10 +123,10 @@ def move_hints(timeline: StepTimeline) -> tuple[MoveHint, ...]:
         if time.monotonic() - begin > _TIME_LIMIT_S:
             break
     hints.sort(key=lambda hint: (hint.now.nbytes - hint.was.nbytes, -hint.wait_us))
-    found: dict[str, MoveHint] = {}
+    hints_by_node: dict[str, MoveHint] = {}
     for hint in hints:
-        found.setdefault(hint.node, hint)
-    return tuple(found.values())
+        hints_by_node.setdefault(hint.node, hint)
+    return tuple(hints_by_node.values())
 
 
 class _Search:
@@ -145,7 +145,7 @@ class _Search:
                 (self.fed if end[1] == "arg" else self.fetched).add((self.view.index[end[2]], int(end[3])))
 
     def is_of_this_step(self) -> bool:
-        """Whether all that ran did so where the placement has it."""
+        """Return whether everything ran on the devices of the placement."""
         timeline, view = self.timeline, self.view
         labels = [device_label(lane.device) for lane in timeline.lanes]
         ran = {
@@ -156,8 +156,8 @@ class _Search:
         return bool(ran) and all(device_label(self.placement[name]) == label for name, label in ran)
 
     def waits(self) -> list[tuple[float, str, Copy]]:
-        """How long which node had all that was not copied while a copy went on, the longest first."""
-        timeline, found = self.timeline, []
+        """Return the delays (microseconds, node, copy), the longest first."""
+        timeline, delays = self.timeline, []
         takers: dict[int, list[int]] = {}
         for before, after in zip(timeline.src.tolist(), timeline.dst.tolist(), strict=True):
             takers.setdefault(before, []).append(after)
@@ -169,22 +169,22 @@ class _Search:
                 ready = max((float(timeline.end_us[i]) for i in others), default=0.0)
                 wait = copy.end_us - max(ready, copy.start_us)
                 if wait > 0:
-                    found.append((wait, timeline.names[event], copy))
-        return sorted(found, key=lambda row: -row[0])
+                    delays.append((wait, timeline.names[event], copy))
+        return sorted(delays, key=lambda row: -row[0])
 
     def ways_out(self, wait: float, waiting: str, copy: Copy) -> Iterator[MoveHint]:
         index = self.view.index
-        made = copy.tensor.partition(":")[0]
+        producer = copy.tensor.partition(":")[0]
         port = int(copy.tensor.partition(":")[2] or 0)
-        if made in index and (index[made], port) not in self.fed:
-            yield from self._tried(made, copy.target, wait, waiting, copy)
+        if producer in index and (index[producer], port) not in self.fed:
+            yield from self._tried(producer, copy.target, wait, waiting, copy)
         if waiting in index:
             yield from self._tried(waiting, copy.source, wait, waiting, copy)
 
     def _tried(self, name: str, device: str, wait: float, waiting: str, copy: Copy) -> Iterator[MoveHint]:
-        """The hint that moves a node to a device, if that works and spares something."""
+        """Yield the hint that moves a node to a device, if this is possible and saves copies."""
         node = self.view.index[name]
-        kinds = {found.name: found.device_type for found in self.placement.device_set}
+        kinds = {attributes.name: attributes.device_type for attributes in self.placement.device_set}
         if device not in kinds or kinds[device] not in dict(self.placement.facts_of(node).supported):
             return
         order = [kind for kind, _ in self.placement.device_set.prioritized_types()]
@@ -203,12 +203,12 @@ class _Search:
         yield MoveHint(name, op, here, device, copy, waiting, wait, took, was, now, also)
 
     def took_us(self, name: str) -> float:
-        """Time of a node in the step."""
-        chosen = [event for event, known in enumerate(self.timeline.names) if known == name]
+        """Return the time of a node in the step, in microseconds."""
+        chosen = [event for event, event_name in enumerate(self.timeline.names) if event_name == name]
         return float(self.timeline.weight_us[chosen].sum())
 
     def _placed(self, node: int, device: str) -> Placement | None:
-        """The graph with another request at one node; None if that cannot be placed."""
+        """Place the graph with another request of one node; None if it cannot be placed."""
         placement, graph = self.placement, self.placement.graph
         requests = graph.device.copy()
         requests[node] = len(graph.devices)
@@ -227,12 +227,12 @@ class _Search:
 
     @cached_property
     def traffic(self) -> Traffic:
-        """That of the placement as it is."""
+        """Return the traffic of the present placement."""
         return self._traffic(self.placement)
 
     @cached_property
     def _edges(self) -> list[tuple[int, int, int]]:
-        """``(node, output, reader)`` of tensors between nodes that ran."""
+        """Return ``(node, output, reader)`` of all tensors between nodes that ran."""
         view, ran = self.view, np.zeros(len(self.view), dtype=bool)
         ran[[view.index[name] for name in set(self.timeline.names) if name in view.index]] = True
         for node, _ in self.fed:
@@ -261,8 +261,8 @@ class _Search:
             if where[node] != self.client
         }
         sizes = [self._size(node, output) for node, output, _ in crossing]
-        known = [size for size in sizes if size is not None]
-        return Traffic(len(crossing), sum(known), len(sizes) - len(known))
+        known_sizes = [size for size in sizes if size is not None]
+        return Traffic(len(crossing), sum(known_sizes), len(sizes) - len(known_sizes))
 
     def _size(self, node: int, output: int) -> int | None:
         measured = self.timeline.sizes.get((self.view.names[node], output))

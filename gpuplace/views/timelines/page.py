@@ -1,11 +1,11 @@
-"""What the script of a timeline gets, in a notebook and on a report page: columns as bytes, and all the rest as lists.
+"""Data of the timeline script in notebooks and report pages: columns as bytes, everything else as lists.
 
-Columns of all events, one after the other (``timeline_view.js`` reads them in this order)::
+The columns of all events follow each other (``timeline_view.js`` reads them in this order)::
 
     begin, end, bytes    float64
     name, op, lane       uint32, numbers into the lists of `Page.step`
-    last, copy           int32: the event that came last of those it waited for, and through which copy; -1 for none
-    fill, one a colouring  uint16, numbers of looks
+    last, copy           int32: the last event that it waited for, and the copy in between; -1: none
+    fill, per colouring  uint16, indices of looks
     flags                uint8: 1 on the critical path, 2 sends or receives
 """
 
@@ -40,33 +40,33 @@ from gpuplace.views.timelines.text import (
 )
 
 COLOURS = ("device", "op type", "time")
-"""What boxes can be coloured by."""
-_MOST_TYPES = 14
+"""Available colourings of the boxes."""
+_MAX_TYPES = 14
 _NEARLY_EMPTY = 0.02
-"""Share of a step that a lane is busy for, below which it is nearly empty."""
-_MOST_NOTES = 6
-_MOST_COPIES = 200
+"""Busy share of a lane below which it is drawn thin."""
+_MAX_NOTES = 6
+_MAX_COPIES = 200
 _ON_PATH, _TRANSFER = 1, 2
 
 
 class Page(NamedTuple):
-    """What the script gets."""
+    """Data of the script."""
 
     columns: bytes
-    """See this module."""
+    """Columns of the events; see the module."""
     step: dict[str, Any]
-    """Names, lanes, copies, the path, colourings and texts; printable."""
+    """Names, lanes, copies, path, colourings and texts; JSON-serializable."""
 
     def as_json(self) -> dict[str, Any]:
-        """Both for a page that is a file."""
+        """Return both fields in the form used in a page file."""
         return {"step": self.step, "columns": base64.b64encode(self.columns).decode()}
 
 
 def lane_order(timeline: StepTimeline) -> list[int]:
-    """Return the lanes from top to bottom: those of a task's GPUs come before those of its CPUs.
+    """Return the lanes from top to bottom; in each task, GPUs come before CPUs.
 
     Args:
-        timeline: the step.
+        timeline: measured step.
     """
     tasks = list(dict.fromkeys(lane.task for lane in timeline.lanes))
 
@@ -78,10 +78,10 @@ def lane_order(timeline: StepTimeline) -> list[int]:
 
 
 def thin_lanes(timeline: StepTimeline) -> np.ndarray:
-    """Return which lanes are drawn thin: those of copies, and a CPU's further lanes that are nearly empty.
+    """Return which lanes are drawn thin: lanes of copies and additional CPU lanes that are nearly empty.
 
     Args:
-        timeline: the step.
+        timeline: measured step.
     """
     lanes = timeline.lanes
     if not lanes:
@@ -102,9 +102,11 @@ def thin_lanes(timeline: StepTimeline) -> np.ndarray:
 
 
 def timeline_page(timeline: StepTimeline | None) -> Page:
-    """Columns and lists of a step; of None, an empty one that says so."""
+    """Return the data of a step; of None, an empty page with a message."""
     if timeline is None:
-        nothing = "No step was measured: run one with trace_level FULL_TRACE, and set explorer.run_metadata"
+        nothing = (
+            "No step has been measured: run a step with trace_level FULL_TRACE and set explorer.run_metadata"
+        )
         empty = {"count": 0, "total": 0, "text": nothing, "path_text": ""}
         return Page(
             b"",
@@ -164,7 +166,7 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
             ],
             "path": list(timeline.path),
             "hints": [[printable(hint.node), printable(hint.text)] for hint in timeline.hints],
-            "gaps": [[printable(gap.node), printable(gap_text(gap))] for gap in timeline.gaps[:_MOST_NOTES]],
+            "gaps": [[printable(gap.node), printable(gap_text(gap))] for gap in timeline.gaps[:_MAX_NOTES]],
             "colours": [
                 {"name": name, "fills": [[one.fill, one.ink] for one in looks], "legend": legend}
                 for name, (_, looks, legend) in zip(COLOURS, colours, strict=True)
@@ -174,20 +176,18 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
 
 
 def timeline_tables(timeline: StepTimeline) -> str:
-    """How busy devices were and what was copied, as HTML that needs no script; without one, all else as text."""
+    """Return device use and copies as HTML; without scripts, everything else as text."""
     parts = [html.table(USE_COLUMNS, use_rows(timeline))]
     if timeline.copies:
-        title = html.escape(
-            f"{counted(len(timeline.copies), 'copy', 'copies')}, those that took longest first"
-        )
-        copies = html.table(COPY_COLUMNS, copy_rows(timeline), limit=_MOST_COPIES)
+        title = html.escape(f"{counted(len(timeline.copies), 'copy', 'copies')}, longest first")
+        copies = html.table(COPY_COLUMNS, copy_rows(timeline), limit=_MAX_COPIES)
         parts.append(f"<details><summary>{title}</summary>{copies}</details>")
     lines = html.escape_lines(timeline_text(timeline))
     return f"{''.join(parts)}<noscript><pre>{lines}</pre></noscript>"
 
 
 def _numbered(values: Any) -> tuple[list[str], np.ndarray]:
-    """The distinct texts, and [events] the number of each."""
+    """Return the distinct texts and the index of each event's text, [events]."""
     place = {text: number for number, text in enumerate(dict.fromkeys(values))}
     return list(place), np.array([place[text] for text in values], dtype=np.int64)
 
@@ -195,7 +195,7 @@ def _numbered(values: Any) -> tuple[list[str], np.ndarray]:
 def _coloured(
     timeline: StepTimeline, colour: str, ops: list[str], op: np.ndarray
 ) -> tuple[np.ndarray, list[Look], list[dict[str, Any]]]:
-    """[events] the number of a look, the looks, and chips that tell what they mean."""
+    """Return the look index of each event, [events], the looks, and legend chips."""
     if colour == "device":
         devices = list(timeline.devices)
         place = np.array([devices.index(lane.device) for lane in timeline.lanes], dtype=np.int64)
@@ -207,17 +207,17 @@ def _coloured(
         counts = np.bincount(op, minlength=len(ops))
         shown = [number for number, name in enumerate(ops) if name not in MOVING_OPS]  # those are hatched
         order = sorted(shown, key=lambda number: (-counts[number], ops[number]))
-        kept = min(len(order), _MOST_TYPES)
+        kept = min(len(order), _MAX_TYPES)
         place = np.full(len(ops), kept, dtype=np.int64)
         place[order[:kept]] = np.arange(kept)
         looks = [category_look(number) for number in (*range(kept), 99)]
         labels = [printable(shortened(ops[number], 24)) for number in order[:kept]]
         labels += [f"other ({len(order) - kept} types)"] if len(order) > kept else []
-        return place[op], looks, [one.chip(text=label) for one, label in zip(looks, labels, strict=False)]
+        return place[op], looks, [look.chip(text=label) for look, label in zip(looks, labels, strict=False)]
     lasted = timeline.end_us - timeline.start_us
     scale = time_scale(lasted)
     steps = max(len(scale.bounds) - 1, 1)
     number = np.clip(np.searchsorted(scale.bounds, lasted, side="right") - 1, 0, steps - 1)
     looks = [scale_look(round(step * 5 / max(1, steps - 1)) if steps > 1 else 2) for step in range(steps)]
     labels = [scale.step_text(step) for step in range(len(scale.bounds) - 1)]
-    return number, looks, [one.chip(text=label) for one, label in zip(looks, labels, strict=False)]
+    return number, looks, [look.chip(text=label) for look, label in zip(looks, labels, strict=False)]

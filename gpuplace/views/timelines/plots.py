@@ -1,7 +1,7 @@
-"""Plots of estimates: lines over an axis, such as memory over time or images a second over batch sizes, as SVG.
+"""Line plots of estimates as SVG, such as memory over time or images per second over batch sizes.
 
-Lines are told apart by colour and by dashes, and each is named at its end. Memory changes at once, so its lines have
-corners; a dashed level says how much there is.
+Lines differ in colour and dash pattern and are labelled at their ends. Memory changes in steps; a dashed line marks a
+limit.
 
 >>> line = Line("GPU:0", "#77aadd", ((0.0, 0.0), (1.0, 2048.0), (2.0, 1024.0)))
 >>> picture = plot_svg((line,), Axis("time", "{:g} s".format), Axis("bytes", "{:g} B".format), is_stepped=True)
@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 118, 14, 36
 _LETTER = 5.9
 _LINE = 13
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
-_MOST_POINTS = 2000
+_MAX_POINTS = 2000
 
 PAGE = Theme(
     "page",
@@ -38,36 +38,36 @@ PAGE = Theme(
     mark="var(--gp-focus)",
     path="var(--gp-focus)",
 )
-"""The colours of the page around the picture, by the variables of its style sheet."""
+"""The colours of the surrounding page, as CSS variables."""
 
 
 class Axis(NamedTuple):
-    """What an axis shows."""
+    """An axis of a plot."""
 
     label: str
-    """What is measured."""
+    """Axis title."""
     text: Callable[[float], str]
-    """A value in words."""
+    """Formats a value."""
     is_log: bool = False
-    """Whether equal steps are equal ratios, of two."""
+    """Whether the scale is logarithmic."""
     base: int = 10
-    """Ticks are round in this base: 2 for bytes."""
+    """Base in which tick values are round: 2 for bytes."""
 
 
 class Line(NamedTuple):
-    """One line."""
+    """A line of a plot."""
 
     label: str
     colour: str
     """``#rrggbb``."""
     points: Sequence[tuple[float, float]]
-    """In the order of the horizontal axis."""
+    """Points (x, y) in increasing order of x."""
     level: float | None = None
-    """A limit to be drawn as a dashed line; None for none."""
+    """Limit to draw as a dashed line; None: no limit."""
 
 
 def round_ticks(most: float, base: int = 10, count: int = 6) -> list[float]:
-    """Round values from 0 to about `most`.
+    """Return round tick values from 0 to about `most`.
 
     >>> round_ticks(2400.0), round_ticks(5.0 * 2**30, base=2) == [number * 2.0**30 for number in range(6)]
     ([0.0, 500.0, 1000.0, 1500.0, 2000.0], True)
@@ -83,8 +83,8 @@ def round_ticks(most: float, base: int = 10, count: int = 6) -> list[float]:
     return [number * step for number in range(int(most / step + 1e-9) + 1)]
 
 
-def thinned(points: Sequence[tuple[float, float]], most: int = _MOST_POINTS) -> list[tuple[float, float]]:
-    """At most so many points of a line, of which the highest and the lowest of every stretch.
+def thinned(points: Sequence[tuple[float, float]], most: int = _MAX_POINTS) -> list[tuple[float, float]]:
+    """Reduce a line to at most `most` points that include the highest and lowest point of each section.
 
     >>> thinned([(float(x), float(x % 7)) for x in range(100)], 8)
     [(0.0, 0.0), (6.0, 6.0), (27.0, 6.0), (28.0, 0.0), (55.0, 6.0), (56.0, 0.0), (76.0, 6.0), (77.0, 0.0), (99.0, 1.0)]
@@ -110,18 +110,18 @@ def plot_svg(
     height: int = 260,
     title: str = "",
 ) -> str:
-    """The picture.
+    """Return the plot as SVG.
 
     Args:
-        lines: what to draw; those without points are named only.
-        x_axis, y_axis: what the axes show; the vertical one begins at 0.
+        lines: lines to draw; lines without points appear only as labels.
+        x_axis, y_axis: axes; the vertical one starts at 0.
         is_stepped: whether a value holds until the next point.
-        theme: ``"light"``, ``"dark"``, or ``"page"`` for the colours of the page around it.
-        width, height: in pixels.
-        title: the picture in words.
+        theme: ``"light"``, ``"dark"``, or ``"page"`` for the colours of the surrounding page.
+        width, height: size in pixels.
+        title: text alternative of the plot.
 
     Raises:
-        ValueError: an unknown theme.
+        ValueError: the theme is unknown.
     """
     look = PAGE if theme == "page" else theme_named(theme)
     return _Plot(lines, x_axis, y_axis, is_stepped, look, width, height).svg(title)
@@ -152,7 +152,7 @@ class _Plot:
         self.x_high = max(xs, default=1.0)
         levels = [line.level for line in lines if line.level is not None]
         top = max(ys, default=0.0)
-        # A limit far above everything would press the lines to the ground.
+        # A limit far above all values would flatten the lines, so it does not extend the axis.
         self.y_high = max([top, *(level for level in levels if level <= 4 * top)], default=1.0) * 1.08 or 1.0
 
     def x(self, value: float) -> float:
@@ -236,7 +236,7 @@ class _Plot:
                 )
             dash = _DASHES[number // len(GPU_FILLS) % len(_DASHES)]
             dashed = f' stroke-dasharray="{dash}"' if dash else ""
-            # Pale colours are seen on white by the darker line below them.
+            # A darker line below keeps pale colours visible on white.
             parts.append(
                 f'<g fill="none" stroke-linejoin="round"><title>{escape(line.label)}</title>'
                 f'<path d="{path}" stroke="{self.look.ink}" stroke-width="3.2" stroke-opacity=".55"/>'
@@ -254,7 +254,7 @@ class _Plot:
         )
 
     def names(self) -> list[str]:
-        """The lines' names at their ends, moved apart where they would meet."""
+        """Return the labels at the line ends, moved apart where they would overlap."""
         ends = sorted(
             (self.y(line.points[-1][1]), number) for number, line in enumerate(self.lines) if line.points
         )
@@ -292,5 +292,5 @@ class _Plot:
     def _text(
         self, x: float, y: float, text: str, *, colour: str, anchor: str = "start", title: str = ""
     ) -> str:
-        told = f"<title>{escape(title)}</title>" if title and title != text else ""
-        return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{told}{escape(text)}</text>'
+        tooltip = f"<title>{escape(title)}</title>" if title and title != text else ""
+        return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{tooltip}{escape(text)}</text>'

@@ -1,16 +1,16 @@
-"""Reads a measured step, TensorFlow's or ours, into a `StepTimeline`.
+"""Reads a measured step, TensorFlow's or this package's, into a `StepTimeline`.
 
-A graph is not needed: what a node takes is read from its label (``c = Add(a, b:1, ^d)``), and a copy from labels too:
-of a ``_Send`` and a ``_Recv`` where both are there; where TensorFlow left them out, an input that another device made
-(``a/_3``) tells of it. What is there twice is read once:
+No graph is needed: the inputs of a node are read from its label (``c = Add(a, b:1, ^d)``), and copies from the labels
+of ``_Send`` and ``_Recv`` if both exist, else from an input that another device produced (``a/_3``). Repeated
+information is read once:
 
 - ``/host:CPU`` of 1.15 repeats the nodes with their threads, which are taken from it;
-- the streams of a GPU repeat its nodes, with the times of their kernels: they have lanes of their own where those
-  times are others, which those of a simulated GPU are not;
-- ``/memcpy`` and the streams both have the copies of a GPU: they are left to the one, and to sends and receives where
-  there are any;
-- a ``RecvTensor``, which a copy between tasks is to TensorFlow, gives the copy its times where there are a send and a
-  receive, and stands for it where there are none.
+- the streams of a GPU repeat its nodes with the times of their kernels: they get lanes of their own if the times
+  differ, which they do not on a simulated GPU;
+- both ``/memcpy`` and the streams contain the copies of a GPU: they are taken from one of them, or from sends and
+  receives if there are any;
+- a ``RecvTensor``, TensorFlow's record of a copy between tasks, provides the times of the copy if there are a send and
+  a receive, and replaces them otherwise.
 
 >>> from types import SimpleNamespace as Record
 >>> def node(name, label, start, lasted):
@@ -52,30 +52,30 @@ _BETWEEN_TASKS = re.compile(r"(?:.* )?(edge_\d+_(\S+)) from (\S+) to (\S+)$")
 _ENDS = frozenset({"_SOURCE", "_SINK"})
 _UNKNOWN = -1
 _NEVER = -(1 << 80)
-_MOST_LANES = 64
-"""Lanes of a device, or of a stream."""
-_MOST_BYTES = (1 << 62) - 1
+_MAX_LANES = 64
+"""Maximum number of lanes of a device or stream."""
+_MAX_BYTES = (1 << 62) - 1
 
 
 @dataclass(slots=True)
 class _Event:
-    """One entry of a list."""
+    """One entry of a device's list."""
 
     device: str
     kind: str
-    """Of its lane: ``"device"``, ``"copies"`` or the stream's name."""
+    """Kind of its lane: ``"device"``, ``"copies"`` or the name of the stream."""
     name: str
     op: str
     inputs: list[str]
     start: int
-    """Nanoseconds since 1970."""
+    """Start in nanoseconds since 1970."""
     end: int
     nbytes: int
     slots: dict[int, int]
-    """Output -> bytes."""
+    """Output -> size in bytes."""
     thread: int = 0
     weight: int = 0
-    """Nanoseconds that it took."""
+    """Duration in nanoseconds."""
     peer: str = ""
     """Tensor and device of a send or receive: ``edge_3_a @/device:GPU:0``."""
     number: int = 0
@@ -83,18 +83,18 @@ class _Event:
 
 @dataclass
 class _Reader:
-    """A step being read."""
+    """State of reading a step."""
 
-    found: list[_Event] = field(default_factory=list)
+    events: list[_Event] = field(default_factory=list)
     streams: list[_Event] = field(default_factory=list)
     threads: dict[tuple[str, str], list[tuple[int, int]]] = field(default_factory=dict)
-    """Device and node -> begin and thread of each time that it ran."""
+    """(device, node) -> start and thread of each run."""
     ports: dict[str, str] = field(default_factory=dict)
-    """``_Send`` or ``_Recv`` -> the tensor it moves, from the partition graphs."""
+    """``_Send`` or ``_Recv`` -> transferred tensor, from the partition graphs."""
     ends: dict[str, int] = field(default_factory=dict)
-    """``_SOURCE`` and ``_SINK`` to when they ran, in nanoseconds since 1970."""
+    """Times of ``_SOURCE`` and ``_SINK``, in nanoseconds since 1970."""
     arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Edge and receiving device -> when a tensor of another task was there, in nanoseconds since 1970."""
+    """(edge, receiving device) -> arrival of a tensor of another task, in nanoseconds since 1970."""
 
     def read(self, run_metadata: Any) -> None:
         for device in devices_of(run_metadata):
@@ -109,9 +109,9 @@ class _Reader:
                     if stats.node_name in _ENDS:
                         self.ends[stats.node_name] = event.start
                     else:
-                        self.found.append(event)
+                        self.events.append(event)
         self._read_partitions(getattr(run_metadata, "partition_graphs", ()))
-        for event in self.found:
+        for event in self.events:
             for start, thread in self.threads.get((event.device, event.name), ()):
                 if event.start - 1000 <= start <= event.end + 1000:
                     event.thread = thread
@@ -119,20 +119,20 @@ class _Reader:
         self._read_arrivals()
 
     def _read_arrivals(self) -> None:
-        """Leaves copies between tasks to sends and receives, where there are any."""
+        """Drop records of copies between tasks if there are sends and receives."""
         received = {
-            (event.peer.partition(" @")[0], event.device) for event in self.found if event.op in RECEIVES
+            (event.peer.partition(" @")[0], event.device) for event in self.events if event.op in RECEIVES
         }
         kept = []
-        for event in self.found:
-            told = _BETWEEN_TASKS.match(event.peer) if event.op == "RecvTensor" else None
-            if told is not None and (told[1], told[4]) in received:
-                self.arrivals[told[1], told[4]] = event.end
+        for event in self.events:
+            match = _BETWEEN_TASKS.match(event.peer) if event.op == "RecvTensor" else None
+            if match is not None and (match[1], match[4]) in received:
+                self.arrivals[match[1], match[4]] = event.end
                 continue
-            if told is not None:
-                event.name, event.device, event.kind = told[2], told[4], "copies"
+            if match is not None:
+                event.name, event.device, event.kind = match[2], match[4], "copies"
             kept.append(event)
-        self.found = kept
+        self.events = kept
 
     def _read_threads(self, device: Any) -> None:
         for stats in device.node_stats:
@@ -156,7 +156,7 @@ class _Reader:
             event.name, event.op, event.inputs = node, op or "unknown", []
             event.kind = "copies" if is_copies else name
             if size := re.search(r"(\d+) bytes|size:(\d+)", text):
-                event.nbytes = min(int((size[1] or size[2])[:20]), _MOST_BYTES)
+                event.nbytes = min(int((size[1] or size[2])[:20]), _MAX_BYTES)
             self.streams.append(event)
 
     def _read_partitions(self, graphs: Any) -> None:
@@ -174,17 +174,17 @@ class _Reader:
                         self.ports[node.name] = sent[key]
 
     def _place_streams(self) -> None:
-        """Adds lanes for streams that say more than the devices' lists, and the times of their kernels."""
-        labels = {device_label(event.device): event.device for event in self.found}
+        """Add lanes for streams with additional information, and the times of their kernels."""
+        labels = {device_label(event.device): event.device for event in self.events}
         by_name: dict[tuple[str, str], list[_Event]] = {}
-        for event in self.found:
+        for event in self.events:
             by_name.setdefault((event.device, event.name), []).append(event)
         for events in by_name.values():
             events.sort(key=lambda event: event.start)
         names = {event.kind for event in self.streams}
         if any(name not in ("stream:all", "copies") for name in names):
-            names.discard("stream:all")  # holds what the others hold
-        has_sends = any(event.op in SENDS for event in self.found)
+            names.discard("stream:all")  # repeats the others
+        has_sends = any(event.op in SENDS for event in self.events)
         kept: list[_Event] = []
         taken: dict[int, int] = {}
         for event in self.streams:
@@ -192,11 +192,11 @@ class _Reader:
                 continue
             event.device = labels.get(device_label(event.device), event.device)
             kept.append(event)
-            known = by_name.get((event.device, event.name), ())
-            if event.kind != "copies" and known:
-                # Of several times that a node ran, the kernel belongs to the last that had begun.
-                before = bisect.bisect_right(known, event.start, key=lambda one: one.start)
-                owner = known[max(before - 1, 0)]
+            runs = by_name.get((event.device, event.name), ())
+            if event.kind != "copies" and runs:
+                # If the node ran several times, the kernel belongs to the last run that had started.
+                before = bisect.bisect_right(runs, event.start, key=lambda run: run.start)
+                owner = runs[max(before - 1, 0)]
                 taken[id(owner)] = taken.get(id(owner), 0) + event.end - event.start
         for events in by_name.values():
             for event in events:
@@ -204,14 +204,14 @@ class _Reader:
         for kind in {(event.device, event.kind) for event in kept}:
             here = [event for event in kept if (event.device, event.kind) == kind]
             if kind[1] == "copies" or not all(_is_same(event, by_name) for event in here):
-                self.found += here
+                self.events += here
 
 
 def _is_same(event: _Event, by_name: dict[tuple[str, str], list[_Event]]) -> bool:
-    """Whether a device's list says the same of a kernel, to the microsecond."""
+    """Return whether a device's list contains the same kernel times, to the microsecond."""
     return any(
-        abs(event.start - known.start) < 2000 and abs(event.end - known.end) < 2000
-        for known in by_name.get((event.device, event.name), ())
+        abs(event.start - run.start) < 2000 and abs(event.end - run.end) < 2000
+        for run in by_name.get((event.device, event.name), ())
     )
 
 
@@ -229,7 +229,7 @@ def _event(device: str, stats: Any) -> _Event:
         output.slot: output.tensor_description.allocation_description.requested_bytes
         for output in stats.output
     }
-    nbytes = min(max(sum(slots.values()), 0), _MOST_BYTES) if slots else _UNKNOWN
+    nbytes = min(max(sum(slots.values()), 0), _MAX_BYTES) if slots else _UNKNOWN
     inputs = text.split(", ") if text else []
     return _Event(
         device, "device", stats.node_name, op, inputs, start, start + lasted, nbytes, slots, 0, lasted, peer
@@ -237,21 +237,21 @@ def _event(device: str, stats: Any) -> _Event:
 
 
 def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
-    """The timeline of a step.
+    """Return the timeline of a step.
 
     Args:
         run_metadata: ``RunMetadata`` or ``StepStats``.
-        placement: a `Placement` of the graph, for hints; may be None.
+        placement: `Placement` of the graph for suggested moves, or None.
 
     Raises:
-        TypeError: `run_metadata` holds no ``dev_stats``.
+        TypeError: `run_metadata` has no ``dev_stats``.
         ValueError: nothing was measured.
     """
     reader = _Reader()
     reader.read(run_metadata)
-    # Of events at one time a receive comes last, unless it is over at once: others may have taken the tensor by then.
+    # Of simultaneous events a receive comes last, unless it has no duration: its consumers may start at the same time.
     events = sorted(
-        reader.found,
+        reader.events,
         key=lambda event: (event.start, event.op in RECEIVES and event.end > event.start, event.end),
     )
     if not events:
@@ -262,7 +262,7 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
     for number, event in enumerate(events):
         event.number = number
     begin, end = events[0].start, 0
-    if len(reader.ends) == len(_ENDS):  # a predicted step, which says when it begins and ends
+    if len(reader.ends) == len(_ENDS):  # a predicted step, which records its start and end
         begin, end = min(begin, reader.ends["_SOURCE"]), reader.ends["_SINK"]
     lanes, lane = _lanes(events)
     edges, copies = _Links(events, reader, begin).all()
@@ -297,34 +297,34 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
 
 @dataclass
 class _Rows:
-    """The lanes of one device, or of one of its streams."""
+    """The lanes of a device or of one of its streams."""
 
     threads: dict[int, int] = field(default_factory=dict)
-    """Thread -> its lane."""
+    """Thread -> lane."""
     ends: list[int] = field(default_factory=list)
-    """[lanes] when each is free again."""
+    """When each lane becomes free, [lanes]."""
     free: list[int] = field(default_factory=list)
-    """Heap of lanes without a thread in which nothing runs."""
+    """Heap of free lanes without a thread."""
     busy: list[tuple[int, int]] = field(default_factory=list)
-    """Heap of the others without a thread: when they are free again, and their numbers."""
+    """Heap of busy lanes without a thread: (when free, lane)."""
 
     def take(self, event: _Event) -> int:
-        """The lane of an event; beyond `_MOST_LANES` at once the last one is shared."""
-        thread = 0 if event.op in SENDS else event.thread  # it is the receiver's thread that copies
+        """Return the lane of an event; beyond `_MAX_LANES` concurrent events, the last lane is shared."""
+        thread = 0 if event.op in SENDS else event.thread  # the receiver's thread performs the copy
         lane = self.threads.get(thread) if thread else None
         if lane is None and thread:
             self._release(event.start)
             lane = heapq.heappop(self.free) if self.free else self._new()
             self.threads[thread] = lane
         elif lane is None:
-            lane = next((one for one in self.threads.values() if self.ends[one] <= event.start), None)
+            lane = next((lane for lane in self.threads.values() if self.ends[lane] <= event.start), None)
         if lane is None or self.ends[lane] > event.start:
             lane = self._unowned(event)
         self.ends[lane] = max(self.ends[lane], event.end)
         return lane
 
     def _new(self) -> int:
-        if len(self.ends) < _MOST_LANES:
+        if len(self.ends) < _MAX_LANES:
             self.ends.append(_NEVER)
         return len(self.ends) - 1
 
@@ -340,20 +340,20 @@ class _Rows:
 
 
 def _lanes(events: list[_Event]) -> tuple[tuple[Lane, ...], list[int]]:
-    """Lanes in which no two events overlap; a thread keeps its lane."""
+    """Return lanes without overlapping events, and the lane of each event; a thread keeps its lane."""
     rows: dict[tuple[str, str], _Rows] = {}
     places = []
     for event in events:
         key = (event.device, event.kind)
         places.append((key, rows.setdefault(key, _Rows()).take(event)))
-    made = [(device, kind, lane) for (device, kind), here in rows.items() for lane in range(len(here.ends))]
-    made.sort(key=_lane_order)
-    number = {(device, kind, lane): position for position, (device, kind, lane) in enumerate(made)}
-    return tuple(_lane(*one) for one in made), [number[(*key, lane)] for key, lane in places]
+    keys = [(device, kind, lane) for (device, kind), here in rows.items() for lane in range(len(here.ends))]
+    keys.sort(key=_lane_order)
+    number = {(device, kind, lane): position for position, (device, kind, lane) in enumerate(keys)}
+    return tuple(_lane(*key) for key in keys), [number[(*key, lane)] for key, lane in places]
 
 
-def _lane_order(made: tuple[str, str, int]) -> tuple[Any, ...]:
-    device, kind, number = made
+def _lane_order(key: tuple[str, str, int]) -> tuple[Any, ...]:
+    device, kind, number = key
     parsed = parse_name(device)
     kinds = {"CPU": 0, "GPU": 1}
     return (
@@ -382,14 +382,14 @@ def _lane(device: str, kind: str, number: int) -> Lane:
 
 
 class _Links:
-    """What waited for what."""
+    """Dependencies between events."""
 
     def __init__(self, events: list[_Event], reader: _Reader, begin: int) -> None:
         self.events, self.begin = events, begin
         self.ports, self.arrivals = reader.ports, reader.arrivals
         self.between: dict[tuple[str, str], list[_Event]] = {}
         self.signals = {(event.device, source_name(event.name)) for event in events if event.op == "Identity"}
-        """Device and node of another one that something there only waits for."""
+        """(device, node of another device) -> events there that only wait for the node."""
         self.by_node: dict[tuple[str, str], list[_Event]] = {}
         self.anywhere: dict[str, list[_Event]] = {}
         self.sends: dict[str, list[_Event]] = {}
@@ -406,7 +406,7 @@ class _Links:
         self.copies: dict[tuple[str, str, str, int], Copy] = {}
 
     def all(self) -> tuple[set[tuple[int, int]], list[Copy]]:
-        """Edges between events, and copies."""
+        """Return the edges between events, and the copies."""
         for event in self.events:
             if event.op == "RecvTensor" and event.kind == "copies":
                 self._arrive(event)
@@ -427,7 +427,7 @@ class _Links:
 
     @staticmethod
     def _last(events: list[_Event] | None, before: _Event) -> _Event | None:
-        """The last of a node's events that began before another."""
+        """Return the last of a node's events that started before another event."""
         return next((event for event in reversed(events or ()) if event.number < before.number), None)
 
     def _input(self, event: _Event, text: str) -> None:
@@ -456,10 +456,10 @@ class _Links:
         self._copy(f"{base}:{port}" if port else base, source, event, source, source.end, event.start)
 
     def _arrive(self, event: _Event) -> None:
-        """A copy between tasks of which there is no send and no receive."""
-        told = _BETWEEN_TASKS.match(event.peer)
-        assert told is not None
-        source = self._last(self.by_node.get((told[3], event.name)), event)
+        """Add a copy between tasks that has neither a send nor a receive."""
+        match = _BETWEEN_TASKS.match(event.peer)
+        assert match is not None
+        source = self._last(self.by_node.get((match[3], event.name)), event)
         if source is not None:
             self._edge(source, event)
             self._copy(event.name, source, event, source, event.start, event.end)
@@ -485,8 +485,8 @@ class _Links:
         if send.device == event.device:
             return  # between the two memories of one GPU
         name = source_name(event.name) or event.name
-        told = f":{next(iter(event.slots), 0) or ''}"
-        port = self.ports.get(event.name, told).partition(":")[2]
+        output = f":{next(iter(event.slots), 0) or ''}"
+        port = self.ports.get(event.name, output).partition(":")[2]
         tensor = f"{name}:{port}" if port else name
         source = self._last(self.by_node.get((send.device, name)), send) or send
         end = min(event.end, self.arrivals.get((peer[1], event.device), event.end))

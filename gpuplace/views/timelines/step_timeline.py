@@ -1,14 +1,14 @@
-"""A measured step as lanes of boxes, with the copies between them: what ran where, when, and what waited for what.
+"""A measured step as lanes of events with the copies between them: where and when nodes ran, and what they waited for.
 
-`gpuplace.views.timelines.reader.step_timeline` makes it of the ``step_stats`` of a ``RunMetadata``. Every
-device has a lane, and more where nodes overlap; the streams of a GPU have lanes of their own where they say more than
-the device's list does::
+`gpuplace.views.timelines.reader.step_timeline` creates it from the ``step_stats`` of a ``RunMetadata``. Each device has
+a lane, or several if nodes overlap; the streams of a GPU have lanes of their own if they contain more information
+than the device's list::
 
     CPU:0            │x│            │────── wait ──────│Add│
                        ╲ 64 B                         ╱ 64 B
     GPU:0                │    MatMul                  │
 
-The critical path is the longest chain of nodes and copies that waited for one another, by measured time: the notion of
+The critical path is the longest chain, by measured time, of nodes and copies that waited for each other, as in
 `gpuplace.views.picture.marks.critical_path`.
 """
 
@@ -30,82 +30,82 @@ from gpuplace.views.tables.size_text import bytes_text
 from gpuplace.views.tables.text import counted
 
 MOVING_OPS = TRANSFERS | {"RecvTensor"}
-"""Op types of what moves a tensor."""
+"""Op types that transfer a tensor."""
 _NO_EVENTS = np.zeros(0, dtype=np.int64)
-_MOST_GAPS = 20
+_MAX_GAPS = 20
 
 
 class Lane(NamedTuple):
-    """A row of boxes that do not overlap."""
+    """A row of events that do not overlap."""
 
     device: str
-    """Full name of the device."""
+    """Full device name."""
     label: str
     """``GPU:0``, ``GPU:0 stream 13``, ``CPU:0 (2)`` for a device's second lane."""
     kind: str
     """``"device"``, ``"stream"`` or ``"copies"``."""
     task: str = ""
-    """The task of its device: ``/job:ps/replica:0/task:0``; ``""`` where the device is of none."""
+    """Task of the device, ``/job:ps/replica:0/task:0``; ``""`` if it has none."""
 
 
 class Copy(NamedTuple):
-    """A tensor that went from one device to another."""
+    """A copy of a tensor from one device to another."""
 
     tensor: str
-    """``MatMul`` or ``Split:1``: what was copied."""
+    """Tensor name, such as ``MatMul`` or ``Split:1``."""
     source: str
-    """Full name of the device it came from."""
+    """Full name of the source device."""
     target: str
-    """Full name of the device it went to."""
+    """Full name of the target device."""
     start_us: float
-    """When it was ready or began, in microseconds since the step's begin."""
+    """When the tensor was ready or the copy started, in microseconds since the start of the step."""
     end_us: float
-    """When it was there."""
+    """When the tensor arrived, in microseconds since the start of the step."""
     nbytes: int | None
-    """Size in bytes, None if nothing tells."""
+    """Size in bytes; None if unknown."""
     sent: int
-    """Event that sent or made it."""
+    """Event that sent or produced the tensor."""
     received: int
-    """Event that received it, or the first that took it."""
+    """Event that received the tensor, or its first consumer."""
 
 
 class DeviceUse(NamedTuple):
-    """How busy a device was."""
+    """Utilization of a device."""
 
     device: str
-    """Full name."""
+    """Full device name."""
     nodes: int
-    """How many nodes ran, without sends and receives."""
+    """Number of nodes that ran, without sends and receives."""
     busy_us: float
-    """Time in which at least one did."""
+    """Time during which at least one node ran, in microseconds."""
     share: float
-    """The same as a part of the step, 0 to 1."""
+    """Busy time as a fraction of the step, 0 to 1."""
     copies_in: int
     bytes_in: int
-    """Of the copies to it whose size is known."""
+    """Total size of the copies to the device, as far as known."""
     longest_gap_us: float
-    """Longest time without any."""
+    """Longest idle time, in microseconds."""
 
 
 class Gap(NamedTuple):
-    """A time in which a device had nothing to do."""
+    """An idle period of a device."""
 
     device: str
-    """Full name."""
+    """Full device name."""
     start_us: float
     end_us: float
     node: str
-    """What ran next; ``""`` at the end of the step."""
+    """Node that ran next; ``""`` at the end of the step."""
     waits_for: str
-    """What came last of that node's inputs: ``copy of a from CPU:0``, or ``b on CPU:0``; ``""`` where it is unknown."""
+    """Last input of that node, such as ``copy of a from CPU:0`` or ``b on CPU:0``; ``""`` if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class StepTimeline:
-    """One step. Events are in the order of their begin; times are microseconds since the first one's."""
+    """A measured step. Events are ordered by start; times are in microseconds since the first event."""
 
     names: Sequence[str]
-    """Node of each event."""
+    """Node name of each event."""
     ops: Sequence[str]
     """Op type of each event."""
     lanes: tuple[Lane, ...]
@@ -116,38 +116,38 @@ class StepTimeline:
     end_us: np.ndarray
     """[events] float64."""
     weight_us: np.ndarray
-    """[events] float64: how long it took; of a node with kernels on streams, all of them where that is longer."""
+    """Duration of each event, float64 [events]; with kernels on streams, their total if it is longer."""
     nbytes: np.ndarray
-    """[events] int64: bytes of its outputs; -1 where it is unknown."""
+    """Size of the outputs in bytes, int64 [events]; -1 if unknown."""
     thread: np.ndarray
-    """[events] int64: number of the thread that did it; 0 where it is unknown."""
+    """Thread number, int64 [events]; 0 if unknown."""
     src: np.ndarray
-    """[edges] event that had to be over first."""
+    """Event that had to finish first, [edges]."""
     dst: np.ndarray
-    """[edges] event that waited for it."""
+    """Event that waited for it, [edges]."""
     copies: tuple[Copy, ...]
     begin_us: int = 0
-    """Microseconds since 1970 of time 0."""
+    """Start of the step, in microseconds since 1970."""
     length_us: float = 0.0
-    """Length of the step, where the trace says when it ends; 0: at the end of the last event."""
+    """Length of the step if the trace contains it; 0: the end of the last event."""
     sizes: dict[tuple[str, int], int] = field(default_factory=dict, repr=False)
-    """Node and output -> bytes."""
+    """(node, output) -> bytes."""
     placement: Any = field(default=None, repr=False)
-    """A `Placement` of the graph; None where none was given."""
+    """`Placement` of the graph; None if unknown."""
     find_hints: Callable[[StepTimeline], tuple[Any, ...]] = field(default=lambda _: (), repr=False)
-    """Finds what to move."""
+    """Function that finds suggested moves."""
 
     def __len__(self) -> int:
         return len(self.names)
 
     @property
     def total_us(self) -> float:
-        """Length of the step."""
+        """Length of the step in microseconds."""
         return max(float(self.end_us.max()), self.length_us) if len(self) else 0.0
 
     @cached_property
     def is_transfer(self) -> np.ndarray:
-        """[events] bool: sends, receives and copies of a GPU."""
+        """Whether each event is a send, a receive or a copy of a GPU, bool [events]."""
         moving = np.array([lane.kind == "copies" for lane in self.lanes] or [False])
         if not len(self):
             return np.zeros(0, dtype=bool)
@@ -155,13 +155,13 @@ class StepTimeline:
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
-        """Full names, CPUs first."""
-        found = dict.fromkeys(lane.device for lane in self.lanes)
-        return tuple(sorted(found, key=lambda device: device_style(device).order))
+        """Full device names, CPUs first."""
+        devices = dict.fromkeys(lane.device for lane in self.lanes)
+        return tuple(sorted(devices, key=lambda device: device_style(device).order))
 
     @cached_property
     def path_weights(self) -> np.ndarray:
-        """[events] float64: microseconds that each adds to a chain; a copy's count once, where it is received."""
+        """Contribution of each event to a chain in microseconds, float64 [events]; copies count at the receiver."""
         is_sent = np.array([op in SENDS for op in self.ops], dtype=bool)
         return np.where(is_sent, 0.0, self.weight_us)
 
@@ -169,21 +169,21 @@ class StepTimeline:
     def chain(self) -> tuple[tuple[int, ...], float]:
         """Events of the critical path in order, and its length in microseconds."""
         own = self.path_weights.tolist()
-        best, came = list(own), [-1] * len(own)
+        best, previous = list(own), [-1] * len(own)
         order = np.argsort(self.src, kind="stable")
         for before, after in zip(self.src[order].tolist(), self.dst[order].tolist(), strict=True):
             reached = best[before] + own[after]
-            # Of equal chains the longer one: what takes no time belongs to it too.
-            if reached > best[after] or (came[after] < 0 and reached == best[after]):
-                best[after], came[after] = reached, before
+            # Of chains of equal length, take the one with more events, including events that take no time.
+            if reached > best[after] or (previous[after] < 0 and reached == best[after]):
+                best[after], previous[after] = reached, before
         if not best:
             return (), 0.0
         event = max(range(len(best)), key=lambda i: (best[i], i))
-        total, found = best[event], []
+        total, events = best[event], []
         while event >= 0:
-            found.append(event)
-            event = came[event]
-        return tuple(found[::-1]), total
+            events.append(event)
+            event = previous[event]
+        return tuple(events[::-1]), total
 
     @property
     def path(self) -> tuple[int, ...]:
@@ -192,14 +192,14 @@ class StepTimeline:
 
     @cached_property
     def is_on_path(self) -> np.ndarray:
-        """[events] bool."""
-        found = np.zeros(len(self), dtype=bool)
-        found[list(self.path)] = True
-        return found
+        """Whether each event is on the critical path, bool [events]."""
+        on_path = np.zeros(len(self), dtype=bool)
+        on_path[list(self.path)] = True
+        return on_path
 
     @property
     def path_text(self) -> str:
-        """Length of the critical path in words."""
+        """Description of the critical path and its length."""
         events, total = self.chain
         copies = int(self.is_transfer[list(events)].sum()) if events else 0
         kinds = [counted(len(events) - copies, "op")]
@@ -211,14 +211,14 @@ class StepTimeline:
 
     @cached_property
     def _by_lane(self) -> list[np.ndarray]:
-        """For each lane the events other than copies, in their order."""
+        """Events of each lane except copies, in order."""
         lanes = np.where(self.is_transfer, len(self.lanes), self.lane) if len(self) else _NO_EVENTS
         order = np.argsort(lanes, kind="stable")
         return np.split(order, np.searchsorted(lanes[order], np.arange(1, len(self.lanes) + 1)))[:-1]
 
     @cached_property
     def _computing(self) -> dict[str, np.ndarray]:
-        """For each device the events that keep it busy: of its streams, where it has any."""
+        """Events that keep each device busy: those of its streams if it has any."""
         kinds: dict[str, dict[str, list[int]]] = {}
         for number, lane in enumerate(self.lanes):
             kinds.setdefault(lane.device, {}).setdefault(lane.kind, []).append(number)
@@ -229,7 +229,7 @@ class StepTimeline:
         }
 
     def busy(self, device: str) -> np.ndarray:
-        """[spans, 2] float64: begin and end of the times in which something other than a copy ran on a device."""
+        """Return the spans in which anything but a copy ran on a device, float64 [spans, 2] (start, end)."""
         chosen = self._computing.get(device, _NO_EVENTS)
         spans = np.stack((self.start_us[chosen], self.end_us[chosen]), axis=1)
         if not len(spans):
@@ -242,8 +242,8 @@ class StepTimeline:
 
     @cached_property
     def uses(self) -> tuple[DeviceUse, ...]:
-        """Every device, CPUs first."""
-        found = []
+        """Utilization of each device, CPUs first."""
+        uses = []
         counts: dict[str, int] = {}
         for lane, events in zip(self.lanes, self._by_lane, strict=True):
             if lane.kind == "device":
@@ -257,7 +257,7 @@ class StepTimeline:
             copies = arriving.get(device, [])
             ends = np.concatenate(([0.0], busy.ravel(), [self.total_us])).reshape(-1, 2)
             total = float((busy[:, 1] - busy[:, 0]).sum())
-            found.append(
+            uses.append(
                 DeviceUse(
                     device,
                     nodes,
@@ -268,18 +268,18 @@ class StepTimeline:
                     float((ends[:, 1] - ends[:, 0]).max()),
                 )
             )
-        return tuple(found)
+        return tuple(uses)
 
     @cached_property
     def gaps(self) -> tuple[Gap, ...]:
-        """The longest times in which a device had nothing to do, the longest first."""
-        found = []
+        """The longest idle periods of all devices, the longest first."""
+        gaps = []
         for device in self.devices:
             busy = self.busy(device)
             ends = np.concatenate(([0.0], busy.ravel(), [self.total_us])).reshape(-1, 2)
-            found += [(end - start, device, start, end) for start, end in ends.tolist() if end > start]
-        found.sort(key=lambda gap: -gap[0])
-        return tuple(self._gap(device, start, end) for _, device, start, end in found[:_MOST_GAPS])
+            gaps += [(end - start, device, start, end) for start, end in ends.tolist() if end > start]
+        gaps.sort(key=lambda gap: -gap[0])
+        return tuple(self._gap(device, start, end) for _, device, start, end in gaps[:_MAX_GAPS])
 
     def _gap(self, device: str, start: float, end: float) -> Gap:
         there = np.array([lane.device == device and lane.kind != "copies" for lane in self.lanes])
@@ -295,7 +295,7 @@ class StepTimeline:
         return self.src[order], np.searchsorted(self.dst[order], np.arange(len(self) + 1))
 
     def inputs(self, event: int) -> list[int]:
-        """Events that an event waited for."""
+        """Return the events that an event waited for."""
         sources, first = self._before
         return sources[first[event] : first[event + 1]].tolist()
 
@@ -304,7 +304,7 @@ class StepTimeline:
         return {(copy.sent, copy.received): copy for copy in self.copies}
 
     def copy_between(self, before: int, after: int) -> Copy | None:
-        """The copy that an event received, or made another one wait for; None if there is none."""
+        """Return the copy between two events, or None."""
         if self.ops[before] in RECEIVES:
             sends = self.inputs(before)
             return next(
@@ -314,28 +314,28 @@ class StepTimeline:
 
     @cached_property
     def last_input(self) -> np.ndarray:
-        """[events] of the events that each waited for, the one that was over last; -1 if there is none."""
-        found = np.full(len(self), -1, dtype=np.int64)
+        """Last event to finish of those that each event waited for, [events]; -1: none."""
+        last = np.full(len(self), -1, dtype=np.int64)
         order = np.lexsort((np.arange(len(self.src)), -self.end_us[self.src], self.dst))
         after, first = np.unique(self.dst[order], return_index=True)
-        found[after] = self.src[order][first]
-        return found
+        last[after] = self.src[order][first]
+        return last
 
     @cached_property
     def last_copy(self) -> np.ndarray:
-        """[events] index into `copies` of the copy that `last_input` received, or was made for; -1 for none."""
-        found = np.full(len(self), -1, dtype=np.int64)
+        """Index into `copies` of the copy that belongs to `last_input`, [events]; -1: none."""
+        last = np.full(len(self), -1, dtype=np.int64)
         received = np.full(len(self) + 1, -1, dtype=np.int64)  # one more, for -1
         for number, copy in enumerate(self.copies):
             if self.ops[copy.received] in RECEIVES:
                 received[copy.received] = number
             elif self.last_input[copy.received] == copy.sent:
-                found[copy.received] = number
+                last[copy.received] = number
         through = received[self.last_input]
-        return np.where(through >= 0, through, found)
+        return np.where(through >= 0, through, last)
 
     def waits_for(self, event: int) -> str:
-        """What came last of what an event takes, in words."""
+        """Describe the last input of an event."""
         last, number = int(self.last_input[event]), int(self.last_copy[event])
         if last < 0:
             return ""
@@ -347,19 +347,20 @@ class StepTimeline:
 
     @cached_property
     def hints(self) -> tuple[Any, ...]:
-        """What to move, each tried by placing again; see `gpuplace.views.timelines.move_hints`.
-
-        Empty without a placement.
-        """
+        """Suggested moves, each verified by placing again; see `move_hints`. Empty without a placement."""
         return self.find_hints(self)
 
     @property
     def text(self) -> str:
-        """The step in a line."""
+        """One-line summary of the step."""
         moved = [copy.nbytes for copy in self.copies]
-        known = sum(size for size in moved if size is not None)
-        copies = f"; {counted(len(moved), 'copy', 'copies')}, {bytes_text(known)}" if moved else "; no copies"
-        # The streams of a GPU show the kernels of ops that its own row shows.
+        known_bytes = sum(size for size in moved if size is not None)
+        copies = (
+            f"; {counted(len(moved), 'copy', 'copies')}, {bytes_text(known_bytes)}"
+            if moved
+            else "; no copies"
+        )
+        # The streams of a GPU contain the kernels of ops that are already counted in its own lane.
         ops = sum(use.nodes for use in self.uses) or int((~self.is_transfer).sum())
         return f"{counted(ops, 'op')} on {counted(len(self.devices), 'device')} in {time_text(self.total_us)}{copies}"
 
@@ -374,7 +375,7 @@ class StepTimeline:
         return timeline_text(self)
 
     def frame(self, table: str = "events") -> DataFrame:
-        """A table of the timeline as a ``DataFrame``; see ``gpuplace.jupyter.frames.timeline_frames`` for the columns.
+        """Return a table as a ``DataFrame``; see ``gpuplace.jupyter.frames.timeline_frames`` for the columns.
 
         Args:
             table: ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` or ``"hints"``.
@@ -387,21 +388,21 @@ class StepTimeline:
         return timeline_frame(self, table)
 
     def svg(self, theme: str = "light", width: int = 960) -> str:
-        """The timeline as a still picture.
+        """Return the timeline as a static picture.
 
         Args:
             theme: ``"light"`` or ``"dark"``.
-            width: in pixels.
+            width: width in pixels.
 
         Raises:
-            ValueError: an unknown theme.
+            ValueError: the theme is unknown.
         """
         timeline_svg = above("gpuplace.views.timelines.svg", "timeline_svg")
 
         return timeline_svg(self, theme, width)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The view to zoom, a still picture and text."""
+        """Return the interactive view, a static picture and text."""
         timeline_bundle = above("gpuplace.jupyter.timeline_view", "timeline_bundle")
 
         return timeline_bundle(self, **kwargs)

@@ -1,7 +1,7 @@
-"""A timeline as a still picture: lanes of boxes, copies as arrows with their bytes, the critical path outlined.
+"""Static picture of a timeline: lanes of boxes, copies as arrows with their sizes, the critical path outlined.
 
-What is narrower than a line is drawn together with its neighbours, so that a step of 100,000 nodes is a picture of a
-few thousand boxes. The interactive view, `gpuplace.jupyter.timeline_view`, shows them all.
+Boxes narrower than a line are merged with their neighbours, so that a step of 100,000 nodes becomes a picture of a few
+thousand boxes. The interactive view, `gpuplace.jupyter.timeline_view`, shows all of them.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from gpuplace.views.timelines.step_timeline import Copy, StepTimeline
 from gpuplace.views.timelines.text import share_text
 
 _LEFT = 148
-"""Of the lanes, at least; their labels may need more."""
-_MOST_LEFT = 260
-_MOST_LETTERS = 24
+"""Minimum width of the label column."""
+_MAX_LEFT = 260
+_MAX_LETTERS = 24
 _SHARE = 62
-"""Width of what is said beside a device's first label."""
+"""Width of the text beside the first label of a device."""
 _RIGHT = 18
 _TOP = 58
 _LANE = 27
 _BAR = 19
 _BETWEEN = 9
 _LETTER = 6.1
-"""Width of a letter."""
-_MOST_ARROWS = 60
-_MOST_SIZES = 14
-"""Copies whose bytes are written beside the arrow."""
-_MOST_LANES = 40
+"""Average width of a letter."""
+_MAX_ARROWS = 60
+_MAX_SIZES = 14
+"""Maximum number of copies whose size is written beside the arrow."""
+_MAX_LANES = 40
 
 
 class Box(NamedTuple):
-    """One event, or several that are too narrow to be told apart."""
+    """One event, or several merged ones."""
 
     lane: int
     start_us: float
@@ -51,7 +51,7 @@ class Box(NamedTuple):
 
 
 def ticks(total_us: float, most: int = 8) -> list[float]:
-    """Round times from 0 to the end of a step, at most so many.
+    """Return at most `most` round times from 0 to the end of a step.
 
     >>> ticks(2600.0, 6)
     [0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0]
@@ -65,7 +65,7 @@ def ticks(total_us: float, most: int = 8) -> list[float]:
 
 
 def boxes_of(timeline: StepTimeline, narrowest_us: float) -> Iterator[Box]:
-    """Boxes, lane by lane; what is shorter than `narrowest_us` and next to what is too is one box with it."""
+    """Yield boxes lane by lane; adjacent events shorter than `narrowest_us` are merged."""
     for lane in range(len(timeline.lanes)):
         held: list[int] = []
         for event in np.flatnonzero(timeline.lane == lane).tolist():
@@ -97,15 +97,15 @@ def _box(timeline: StepTimeline, lane: int, events: Sequence[int]) -> Box:
 
 
 def timeline_svg(timeline: StepTimeline, theme: str = "light", width: int = 960) -> str:
-    """The picture.
+    """Return the picture as SVG.
 
     Args:
-        timeline: the step.
+        timeline: measured step.
         theme: ``"light"`` or ``"dark"``.
-        width: in pixels.
+        width: width in pixels.
 
     Raises:
-        ValueError: an unknown theme.
+        ValueError: the theme is unknown.
     """
     return _Picture(timeline, theme_named(theme), width).svg()
 
@@ -113,15 +113,15 @@ def timeline_svg(timeline: StepTimeline, theme: str = "light", width: int = 960)
 class _Picture:
     def __init__(self, timeline: StepTimeline, look: Theme, width: int) -> None:
         self.timeline, self.look, self.width = timeline, look, width
-        widths, told = [], ""
+        widths, previous = [], ""
         for lane in timeline.lanes:
-            beside = _SHARE if lane.device != told else 4
-            widths.append(26 + int(_LETTER * len(shortened(lane.label, _MOST_LETTERS))) + beside)
-            told = lane.device
-        self.left = min(max(_LEFT, *widths, 0), _MOST_LEFT)
+            beside = _SHARE if lane.device != previous else 4
+            widths.append(26 + int(_LETTER * len(shortened(lane.label, _MAX_LETTERS))) + beside)
+            previous = lane.device
+        self.left = min(max(_LEFT, *widths, 0), _MAX_LEFT)
         self.room = width - self.left - _RIGHT
         self.total = timeline.total_us or 1.0
-        self.lanes = min(len(timeline.lanes), _MOST_LANES)
+        self.lanes = min(len(timeline.lanes), _MAX_LANES)
         self.tops: list[float] = []
         top = float(_TOP)
         for number, lane in enumerate(timeline.lanes[: self.lanes]):
@@ -163,16 +163,16 @@ class _Picture:
 
     def labels(self) -> Iterator[str]:
         shares = {use.device: use.share for use in self.timeline.uses}
-        told = set()
+        labelled = set()
         task = self.timeline.lanes[0].task if self.lanes else ""
         for lane, top in zip(self.timeline.lanes, self.tops, strict=False):
             if lane.task != task:
                 task, y = lane.task, top - (_LANE - _BAR + _BETWEEN) / 2
                 yield f'<line class="tick" x1="8" y1="{y:.1f}" x2="{self.width - _RIGHT}" y2="{y:.1f}"/>'
             yield f'<rect class="lane" x="{self.left}" y="{top:.1f}" width="{self.room}" height="{_BAR}" rx="2"/>'
-            label = escape(shortened(lane.label, _MOST_LETTERS))
-            if lane.device not in told:
-                told.add(lane.device)
+            label = escape(shortened(lane.label, _MAX_LETTERS))
+            if lane.device not in labelled:
+                labelled.add(lane.device)
                 style = device_style(lane.device)
                 yield _chip(8, top + 3, style, self.look)
                 label += f'<tspan class="faint" dx="6">{escape(share_text(shares[lane.device]))} busy</tspan>'
@@ -201,7 +201,7 @@ class _Picture:
         fill = "url(#moving)" if box.is_transfer else style.fill
         radius = 4 if style.corners == "round" and width > 6 else 1
         kind = "box path" if box.is_on_path else "box"
-        title = escape(self.told(box))
+        title = escape(self.tooltip(box))
         drawn = (
             f'<rect class="{kind}" x="{x:.2f}" y="{top:.1f}" width="{width:.2f}" height="{_BAR}" rx="{radius}" '
             f'fill="{fill}"><title>{title}</title></rect>'
@@ -212,7 +212,7 @@ class _Picture:
             drawn += f'<text class="in" x="{x + 4:.2f}" y="{top + 13.5:.1f}">{escape(shortened(name, fits))}</text>'
         return drawn
 
-    def told(self, box: Box) -> str:
+    def tooltip(self, box: Box) -> str:
         timeline = self.timeline
         lasted = time_text(box.end_us - box.start_us)
         if len(box.events) > 1:
@@ -223,13 +223,13 @@ class _Picture:
 
     def arrows(self) -> Iterator[str]:
         timeline = self.timeline
-        chosen = sorted(timeline.copies, key=lambda copy: (-(copy.nbytes or 0), copy.start_us))[:_MOST_ARROWS]
+        chosen = sorted(timeline.copies, key=lambda copy: (-(copy.nbytes or 0), copy.start_us))[:_MAX_ARROWS]
         taken: list[tuple[float, float]] = []
         for number, copy in enumerate(chosen):
             first, last = int(timeline.lane[copy.sent]), int(timeline.lane[copy.received])
             if max(first, last) >= self.lanes:
                 continue
-            yield from self.arrow(copy, first, last, taken if number < _MOST_SIZES else None)
+            yield from self.arrow(copy, first, last, taken if number < _MAX_SIZES else None)
 
     def arrow(
         self, copy: Copy, first: int, last: int, taken: list[tuple[float, float]] | None
@@ -269,7 +269,7 @@ class _Picture:
             entries.append((mark, "copy"))
         if timeline.is_transfer.any():
             mark = '<rect class="box" fill="url(#moving)" x="{x}" y="21" width="14" height="11"/>'
-            entries.append((mark, "sending and receiving"))
+            entries.append((mark, "send and receive"))
         for mark, text in entries:
             yield mark.format(x=f"{x:.0f}")
             yield f'<text class="faint" x="{x + 20:.0f}" y="31">{escape(text)}</text>'

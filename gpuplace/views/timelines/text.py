@@ -1,4 +1,4 @@
-"""A timeline in lines, for terminals and saved notebooks."""
+"""Plain-text rendering of a timeline, for terminals and saved notebooks."""
 
 from __future__ import annotations
 
@@ -12,52 +12,51 @@ from gpuplace.views.tables.text import shortened, table_text
 from gpuplace.views.timelines.step_timeline import Gap, StepTimeline
 
 _CELLS = 60
-_MOST_LANES = 24
-_MOST_ROWS = 8
-_MOST_GAPS = 3
-USE_COLUMNS = ("device", "ops", "busy", "of the step", "copies to it", "bytes", "longest gap")
-COPY_COLUMNS = ("tensor", "from", "to", "bytes", "begins", "took")
+_MAX_LANES = 24
+_MAX_ROWS = 8
+_MAX_GAPS = 3
+USE_COLUMNS = ("device", "ops", "busy", "share of step", "copies in", "bytes in", "longest gap")
+COPY_COLUMNS = ("tensor", "from", "to", "bytes", "start", "duration")
 
 
 def timeline_text(timeline: StepTimeline) -> str:
-    """The step in a line, a bar for each lane, how busy devices were, copies, the critical path, the longest
-    gaps and hints.
+    """Render a timeline: summary, a bar per lane, device use, copies, critical path, longest gaps and hints.
 
-    A cell of a bar is ``#`` where an op of the critical path ran, ``=`` where another one did, ``>`` where a copy went
-    on, ``.`` where nothing did.
+    A cell of a bar is ``#`` for an op on the critical path, ``=`` for another op, ``>`` for a copy, and ``.`` if the
+    lane is idle.
     """
     parts = [timeline.text]
-    shown = timeline.lanes[:_MOST_LANES]
+    shown = timeline.lanes[:_MAX_LANES]
     width = max((len(lane.label) for lane in shown), default=0)
     parts += [f"{lane.label:<{width}}  {_bar(timeline, number)}" for number, lane in enumerate(shown)]
     if len(timeline.lanes) > len(shown):
         parts.append(f"and {len(timeline.lanes) - len(shown):,} more lanes")
     parts.append(table_text(USE_COLUMNS, use_rows(timeline)))
     if timeline.copies:
-        parts.append(table_text(COPY_COLUMNS, copy_rows(timeline), limit=_MOST_ROWS))
+        parts.append(table_text(COPY_COLUMNS, copy_rows(timeline), limit=_MAX_ROWS))
     names = [timeline.names[event] for event in timeline.path if not timeline.is_transfer[event]]
     parts.append(f"{timeline.path_text}: {shortened(' > '.join(names), 160)}")
     parts += [
-        f"gap: {f'{gap.node}: ' if gap.node else ''}{gap_text(gap)}" for gap in timeline.gaps[:_MOST_GAPS]
+        f"gap: {f'{gap.node}: ' if gap.node else ''}{gap_text(gap)}" for gap in timeline.gaps[:_MAX_GAPS]
     ]
     parts += [f"hint: {hint.text}" for hint in timeline.hints]
     return safe_text("\n".join(parts))
 
 
 def gap_text(gap: Gap) -> str:
-    """What a gap was, behind the name of the node that ended it.
+    """Describe a gap; the name of the node that ended it comes before this text.
 
     >>> gap_text(Gap("/device:GPU:0", 0.0, 250.0, "b", "a on CPU:0"))
-    'before it GPU:0 had nothing to do for 250 µs; last to come: a on CPU:0'
+    'GPU:0 was idle for 250 µs before it; last input: a on CPU:0'
     """
-    text = f"{device_label(gap.device)} had nothing to do for {time_text(gap.end_us - gap.start_us)}"
+    text = f"{device_label(gap.device)} was idle for {time_text(gap.end_us - gap.start_us)}"
     if not gap.node:
-        return f"{text}, up to the end"
-    return f"before it {text}" + (f"; last to come: {gap.waits_for}" if gap.waits_for else "")
+        return f"{text} until the end"
+    return f"{text} before it" + (f"; last input: {gap.waits_for}" if gap.waits_for else "")
 
 
 def use_rows(timeline: StepTimeline) -> list[tuple[str, ...]]:
-    """A row a device, in the words of `USE_COLUMNS`."""
+    """Return one row per device with the columns `USE_COLUMNS`."""
     return [
         (
             device_label(use.device),
@@ -73,7 +72,7 @@ def use_rows(timeline: StepTimeline) -> list[tuple[str, ...]]:
 
 
 def copy_rows(timeline: StepTimeline) -> list[tuple[str, ...]]:
-    """A row a copy, the longest first, in the words of `COPY_COLUMNS`."""
+    """Return one row per copy with the columns `COPY_COLUMNS`, the longest first."""
     return [
         (
             copy.tensor,
@@ -100,7 +99,7 @@ def _bar(timeline: StepTimeline, lane: int) -> str:
 
 
 def share_text(share: float) -> str:
-    """A part of a step in whole percent.
+    """Format a share of a step in whole percent.
 
     >>> share_text(0.002), share_text(0.5), share_text(0.0)
     ('<1%', '50%', '0%')

@@ -155,7 +155,7 @@ const DEVICE_COLUMNS = [
   { title: "device", of: (look) => look, width: 10 },
   { title: "name", of: (look) => look.name || words("no_device"), width: 25 },
   { title: "nodes", of: (look) => grouped(look.nodes), width: 7, number: (look) => look.nodes },
-  { title: "copies to it", of: (look) => grouped(look.copies), width: 8, number: (look) => look.copies },
+  { title: "copies in", of: (look) => grouped(look.copies), width: 8, number: (look) => look.copies },
   { title: "bytes copied", of: (look) => look.bytes, width: 9 },
   { title: "memory limit", of: (look) => look.limit, width: 9 },
   { title: "what it is", of: (look) => look.text, width: 36 },

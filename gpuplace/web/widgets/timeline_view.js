@@ -427,7 +427,7 @@ function render({ model, el }) {
   function toldOf(event) {
     if (event < 0) return "";
     const waits = waitText(event);
-    return waits ? `${textOf(event)}; last to come: ${waits}` : textOf(event);
+    return waits ? `${textOf(event)}; last input: ${waits}` : textOf(event);
   }
 
   function select(event, tellsPython = true) {

@@ -39,8 +39,8 @@ def test_what_is_copied_can_be_made_where_it_is_needed():
     for part in (
         "product on GPU:0 waits ",
         "for a 256.0 KiB copy of a from CPU:0.",
-        "a could ask for /device:GPU:0: Const has a kernel there, and took ",
-        "Placed again: 3 copies become 2, 256.0 KiB become 8 B.",
+        "a could request /device:GPU:0: Const has a kernel there and took ",
+        "With this request: 2 instead of 3 copies, 8 B instead of 256.0 KiB.",
     ):
         assert part in hint.text
 

@@ -24,7 +24,7 @@ def test_text(towers):
     assert [line[:5] for line in lines[1:4]] == ["CPU:0", "GPU:0", "GPU:1"]
     assert all(re.fullmatch(r"\S+  [#=>.]{60}", line) for line in lines[1:4])
     assert "#" in lines[1] and ">" in lines[1]
-    assert re.search(r"^tensor +from +to +bytes +begins +took$", text, re.MULTILINE)
+    assert re.search(r"^tensor +from +to +bytes +start +duration$", text, re.MULTILINE)
     assert "critical path: " in text and "hint: tower_" in text or "hint: shared" in text
     assert str(towers) == text and repr(towers) == f"<StepTimeline of {towers.text}>"
 

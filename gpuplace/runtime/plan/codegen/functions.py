@@ -1,6 +1,6 @@
 """A schedule as a Python function, and a long one as several.
 
-Every kernel is bound to its node beforehand. What remains is a straight line of calls, in which a name is deleted or
+Every kernel is bound to its node beforehand. The result is a straight line of calls, in which a name is deleted or
 reused as soon as its value is dead::
 
     c = tf.matmul(x, w) + b        def step(f0):
@@ -85,7 +85,7 @@ class LanePart:
 
 @dataclass(frozen=True, slots=True)
 class PlanForm:
-    """What a plan's function does in addition to computing."""
+    """Options of a plan's function: work in addition to computing."""
 
     is_timed: bool = False
     """Whether it calls ``check`` before every step, with the step's position."""

@@ -229,7 +229,7 @@ def _name(frame: Frame | None) -> str:
 
 
 def _is_free(op: Operation) -> bool:
-    """Whether a control input is no constraint: a constant, which Grappler removes from control inputs."""
+    """Whether a control input can be ignored: a constant, which Grappler removes from control inputs."""
     return op.type == "Const" and not op._control_inputs
 
 

@@ -328,7 +328,7 @@ _TABLE: dict[str, list[tuple]] = {
         ),
         (
             "constants are sent like everything else",
-            "test_dividing.py::test_tasks_send_what_the_placement_copies",
+            "test_partition.py::test_tasks_send_what_the_placement_copies",
         ),
         ("All 100 steps count", "test_training.py::test_asynchronous_training_counts_every_step"),
         (

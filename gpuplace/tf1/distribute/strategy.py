@@ -19,7 +19,7 @@ from gpuplace.dtypes import int64
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.distribute.contexts import Context, current, entered
+from gpuplace.ops.distribute.contexts import Context, ReduceOp, current, entered
 from gpuplace.ops.distribute.variables import DistributedVariable, SyncOnReadVariable, created
 from gpuplace.ops.flow import control
 from gpuplace.ops.math import cast, division, reduction
@@ -27,7 +27,6 @@ from gpuplace.ops.nest import flatten, map_structure
 from gpuplace.ops.variables.variable_scope import variable_creator_scope
 from gpuplace.tf1.distribute.cross_device import (
     CrossDeviceOps,
-    ReduceOp,
     ReductionToOneDevice,
     reduce_op_of,
 )

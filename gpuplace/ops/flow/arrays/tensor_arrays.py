@@ -66,10 +66,8 @@ class TensorArray:
         """An array; where loops are calls of functions, one that is a list of tensors."""
         if cls is TensorArray and not _has_handle(args, kwargs):
             if control_flow_util.EnableControlFlowV2(get_default_graph()):
-                made: TensorArray = object.__new__(
-                    control_flow_util.functional("TensorArray")  # type: ignore[arg-type]
-                )
-                return made
+                array: TensorArray = object.__new__(control_flow_util.functional("TensorArray"))
+                return array
         return object.__new__(cls)
 
     def __init__(

@@ -124,7 +124,7 @@ _VARIABLES = (
 )
 
 NAMES = {
-    "client.session": ("session.fetches",),
+    "client.session": ("runtime.session.fetches",),
     "data.ops.dataset_ops": (
         "tf1.api.training.data",
         "tf1.api.training.data_experimental",
@@ -192,7 +192,7 @@ NAMES = {
         *("ops.gradients.registry", "ops.gradients.indexed_slices", "saving.names"),
     ),
     "framework.random_seed": ("graph.graph",),
-    "framework.error_interpolation": ("plan.step_errors",),
+    "framework.error_interpolation": ("runtime.plan.step_errors",),
     "util.dispatch": ("ops.dispatch",),
     "framework.subscribe": ("tf1.flow.subscribe",),
     "framework.smart_cond": ("ops.flow.conditionals",),
@@ -329,7 +329,7 @@ NAMES = {
     "ops.rnn_cell": ("api.nets.rnn_cell",),
     "ops.rnn_cell_impl": ("api.nets.rnn_cell", "ops.rnn.cells"),
     "ops.script_ops": (),
-    "ops.session_ops": ("tf1.session_tensors", "session.tensor_handle"),
+    "ops.session_ops": ("tf1.session_tensors", "runtime.session.tensor_handle"),
     "ops.sets": ("tf1.api.arithmetic.sets",),
     "ops.sets_impl": ("tf1.api.arithmetic.sets",),
     "ops.signal.fft_ops": ("tf1.api.arithmetic.signal",),
@@ -390,7 +390,7 @@ NAMES = {
     "training.tracking.graph_view": ("tf1.saving.tracking.graph_view",),
     "training.tracking.layer_utils": ("ops.tracking.layer_containers",),
     "training.tracking.python_state": ("tf1.saving.tracking.state",),
-    "training.tracking.tracking": ("ops.tracking.tracking", "ops.tracking.resources"),
+    "training.tracking.tracking": ("ops.tracking.tracking",),
     "training.tracking.util": (
         *("tf1.saving.tracking.checkpoint", "tf1.saving.tracking.status", "ops.tracking.variables"),
         *("tf1.saving.tracking.restoring", "tf1.saving.tracking.state", "api.training.train"),

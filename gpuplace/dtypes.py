@@ -25,7 +25,7 @@ import numpy as np
 
 from gpuplace import shapes
 from gpuplace.display import above
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import DTypeLike, ShapeLike
 
 __all__ = [  # what `tf.` offers; helpers are imported by name
     "bfloat16",
@@ -637,7 +637,7 @@ _NUMBERS = frozenset(np.dtype(code) for code in "?bBhHiIlLefdFD")
 
 
 def own_array(
-    value: Any, dtype: DType | None = None, shape: Any = None, verify_shape: Any = False
+    value: Any, dtype: DType | None = None, shape: ShapeLike = None, verify_shape: Any = False
 ) -> np.ndarray[Any, Any]:
     """As ``as_array``, and nothing that is done to ``value`` afterwards changes the array.
 

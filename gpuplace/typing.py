@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 _NAMES = """
-    Array ConfigLike ConfigProto DTypeLike DataFrame DeviceLike Explorer FeedDict FetchLike Findings Function Graph
-    GraphDef GraphLike HasGraph InitializerLike IntsLike MachineLike NodeDef OperationLike Picture PictureOptions
+    Array ArrayModule ConfigLike ConfigProto DTypeLike DataFrame DeviceLike Explorer FeedDict FetchLike Findings
+    Function Graph GraphDef GraphLike HasGraph InitializerLike IntsLike MachineLike NodeDef OperationLike Picture
+    PictureOptions
     RunMetadata RunOptions SerializedBy ShapeLike SizesLike StepTimeline Subject SupportsArray TensorLike TensorProto
     TensorShapeFact TensorsLike Trace VariableLike VersionDef VisibleDevices
 """.split()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     import os
+    import types
     from collections.abc import Callable, Sequence
 
     import numpy as np
@@ -40,6 +41,14 @@ if TYPE_CHECKING:
     from gpuplace.ops.variables.variables import Variable
     from gpuplace.placer.placement_graph import PlacementGraph
     from gpuplace.shapes import Dimension, TensorShape
+
+# What kernels take
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+"""An array of NumPy or, on a GPU, of CuPy, which has the same interface."""
+
+ArrayModule: TypeAlias = "types.ModuleType"
+"""The array library: ``numpy`` or ``cupy``."""
 
 # What ops take
 
@@ -127,7 +136,6 @@ VisibleDevices: TypeAlias = "str | Iterable[int]"
 
 # What tools give back, of libraries and layers above
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
 DataFrame: TypeAlias = "pandas.DataFrame"
 Explorer: TypeAlias = "gpuplace.jupyter.explorer.explorer.Explorer"
 Findings: TypeAlias = "gpuplace.findings.finding.Findings"

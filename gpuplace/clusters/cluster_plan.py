@@ -28,6 +28,7 @@ from gpuplace.errors import CancelledError, DataLossError, DeadlineExceededError
 from gpuplace.graphdef.messages import StepStats
 from gpuplace.kernels.cancellation import StepLimits
 from gpuplace.runtime.plan.compile import Signature
+from gpuplace.typing import RunMetadata
 
 _ENDS_S = 0.5
 """Time in seconds that tasks have to end a step after its deadline."""
@@ -91,7 +92,9 @@ class ClusterPlan:
         """Remove the plan from the tasks."""
         self._session.forget(self)
 
-    def run_with_metadata(self, feeds: Sequence[Any], run_metadata: Any, wants_graphs: bool) -> list[Any]:
+    def run_with_metadata(
+        self, feeds: Sequence[Any], run_metadata: RunMetadata, wants_graphs: bool
+    ) -> list[Any]:
         """Run a step and fill in its metadata, with statistics if the plan is traced.
 
         Args:

@@ -9,6 +9,7 @@ from gpuplace.dtypes import DType, float32
 from gpuplace.graph.op_sets import DECIDES_WHOLE_LOOP
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.runtime.plan.schedule.loop_frames import DECIDING, GOING_ON, Frame
+from gpuplace.typing import GraphDef
 
 
 def encode_attrs(attrs: Mapping[str, Any], node: Any) -> None:
@@ -17,7 +18,7 @@ def encode_attrs(attrs: Mapping[str, Any], node: Any) -> None:
         encode_attr(value, node.attr[label])
 
 
-def add_signal(graph_def: Any, name: str, device: str, controls: Sequence[str]) -> str:
+def add_signal(graph_def: GraphDef, name: str, device: str, controls: Sequence[str]) -> str:
     """Add a constant empty tensor that is computed after some nodes; return its name.
 
     Args:
@@ -56,7 +57,7 @@ class LoopNodes:
         """Return the name of a node."""
         return f"{self._start}/{end}"
 
-    def begin(self, graph_def: Any, device: str, first: str, dtype: DType, decides_whole: bool) -> None:
+    def begin(self, graph_def: GraphDef, device: str, first: str, dtype: DType, decides_whole: bool) -> None:
         """Add the nodes that begin an iteration.
 
         Args:
@@ -78,7 +79,7 @@ class LoopNodes:
         inputs = [self.name("enter"), self.name("next")]
         self._anchors[device, DECIDING] = self._add(graph_def, device, "merge", "Merge", inputs, {"N": 2})
 
-    def receive_predicate(self, graph_def: Any, device: str, received: str) -> str:
+    def receive_predicate(self, graph_def: GraphDef, device: str, received: str) -> str:
         """Add the ``LoopCond`` for a predicate from another task; return its name.
 
         Args:
@@ -89,7 +90,7 @@ class LoopNodes:
         node = graph_def.node.add(name=self.name("cond"), op="LoopCond", device=device, input=[received])
         return str(node.name)
 
-    def end_iteration(self, graph_def: Any, device: str, predicate: str) -> None:
+    def end_iteration(self, graph_def: GraphDef, device: str, predicate: str) -> None:
         """Add the nodes that end an iteration.
 
         Args:
@@ -100,7 +101,7 @@ class LoopNodes:
         self._add(graph_def, device, "switch", "Switch", [self.name("merge"), predicate])
         self._add(graph_def, device, "next", "NextIteration", [self.anchor(graph_def, device, GOING_ON)])
 
-    def anchor(self, graph_def: Any, device: str, part: int) -> str:
+    def anchor(self, graph_def: GraphDef, device: str, part: int) -> str:
         """Return the node that marks a part of the loop; its successors run in that part.
 
         Args:
@@ -116,7 +117,7 @@ class LoopNodes:
 
     def _add(
         self,
-        graph_def: Any,
+        graph_def: GraphDef,
         device: str,
         end: str,
         op: str,

@@ -20,7 +20,7 @@ from gpuplace.errors import InternalError, InvalidArgumentError, NotFoundError, 
 from gpuplace.graphdef.messages import ServerDef
 from gpuplace.ops.train.device_setter import ClusterSpec
 from gpuplace.runtime.session.run_options import limit_ms_of
-from gpuplace.typing import ConfigLike
+from gpuplace.typing import ConfigLike, ConfigProto
 
 _running: weakref.WeakValueDictionary[str, RunningTask] = weakref.WeakValueDictionary()
 
@@ -35,7 +35,7 @@ class RunningTask:
         config: the server's ``ConfigProto``.
     """
 
-    def __init__(self, cluster: ClusterSpec, job: str, index: int, config: Any) -> None:
+    def __init__(self, cluster: ClusterSpec, job: str, index: int, config: ConfigProto) -> None:
         self.connections = Connections()
         self.task = Task(job, index, config, self.connections)
         self.cluster = cluster
@@ -213,7 +213,7 @@ class Server:
 
 
 def _server_def(
-    server_or_cluster_def: Any, job_name: Any, task_index: Any, protocol: Any, config: Any
+    server_or_cluster_def: Any, job_name: Any, task_index: Any, protocol: Any, config: ConfigProto
 ) -> Any:
     """Return the ``ServerDef`` for a server's arguments."""
     server_def = ServerDef()

@@ -13,10 +13,11 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.machine import Machine, Origin
 from gpuplace.device.network import LOOPBACK
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.typing import ConfigProto
 
 
 def devices_of(
-    descriptions: Sequence[Mapping[str, Any]], addresses: Mapping[str, str], config: Any
+    descriptions: Sequence[Mapping[str, Any]], addresses: Mapping[str, str], config: ConfigProto
 ) -> DeviceSet:
     """Return the devices of a session on tasks.
 

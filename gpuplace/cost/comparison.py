@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gpuplace.cost.samples import has_run
 from gpuplace.display import above, with_safe_text
 from gpuplace.runtime.plan.schedule.transfers import source_name
-from gpuplace.typing import DataFrame
+from gpuplace.typing import DataFrame, RunMetadata
 
 _TRACED = re.compile(r"^/host:|/stream:|/memcpy$|/sync$")
 """Lists in which TensorFlow's tracers repeat entries of the devices' own lists."""
@@ -139,7 +139,7 @@ class Comparison:
         return f"<Comparison of {len(self.nodes)} nodes: predicted {self.off:+.0%} of measured>"
 
 
-def compare(step: Any, run_metadata: Any) -> Comparison:
+def compare(step: Any, run_metadata: RunMetadata) -> Comparison:
     """Compare an estimate with a measured step; a fused kernel counts for the first of its nodes.
 
     Args:

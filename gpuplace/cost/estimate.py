@@ -38,7 +38,7 @@ from gpuplace.model.subject.step_part import StepPart, single_feeds, step_part
 from gpuplace.model.subject.subject import feed_name, subject_of, tensor_feeds
 from gpuplace.runtime.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.runtime.session.place import place
-from gpuplace.typing import ConfigLike, GraphLike, MachineLike
+from gpuplace.typing import ConfigLike, ConfigProto, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
 
 ASSUMED_CORES = 16
@@ -153,7 +153,10 @@ def estimate_request(
 
 
 def estimate_again(
-    step: StepEstimate, machine: Any = None, config: Any = None, soft_placement: bool | None = None
+    step: StepEstimate,
+    machine: Any = None,
+    config: ConfigProto | None = None,
+    soft_placement: bool | None = None,
 ) -> StepEstimate:
     """Predict the step of an estimate on another machine, or with other options.
 
@@ -357,7 +360,7 @@ def machinery_of(placement: Placement) -> Machinery:
     return Machinery(np.array(is_gpu, dtype=bool), physical, hosts, models, links, labels)
 
 
-def _rewrites(config: Any, release: str) -> Rewrites:
+def _rewrites(config: ConfigProto, release: str) -> Rewrites:
     """Return the rewrites that Grappler applies to a step before it runs."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
     all_off = bool(getattr(rewriter, "disable_meta_optimizer", False))
@@ -374,7 +377,7 @@ def _rewrites(config: Any, release: str) -> Rewrites:
 
 
 def _threads(
-    config: Any, placement: Placement, model: CostModel, machinery: Machinery
+    config: ConfigProto, placement: Placement, model: CostModel, machinery: Machinery
 ) -> tuple[int, list[str]]:
     """Return the number of threads in the inter-op pool, and the assumptions made."""
     if model.in_a_line and not machinery.is_gpu.any():

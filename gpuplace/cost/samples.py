@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.kernels.work.record import Work
+from gpuplace.typing import RunMetadata
 
 _CPU = re.compile(r"/(?:device:)?cpu:\d+$", re.IGNORECASE)
 _STREAMS = re.compile(r"/(?:device:)?gpu:(\d+)/stream:all$", re.IGNORECASE)
@@ -131,7 +132,7 @@ def host_times(run_metadatas: Iterable[Any]) -> HostTimes:
     return HostTimes(median(gaps) if gaps else None, median(launches) if launches else None)
 
 
-def _step_stats(run_metadata: Any) -> Any:
+def _step_stats(run_metadata: RunMetadata) -> Any:
     return getattr(run_metadata, "step_stats", run_metadata)
 
 

@@ -37,7 +37,7 @@ from gpuplace.errors import FailedPreconditionError
 from gpuplace.kernels.work.record import Work
 from gpuplace.model.subject.step_part import StepPart
 from gpuplace.model.subject.subject import Subject, feed_name
-from gpuplace.typing import DataFrame, Findings, RunMetadata, StepTimeline
+from gpuplace.typing import ConfigProto, DataFrame, Findings, RunMetadata, StepTimeline
 from gpuplace.why.placement import Placement
 
 
@@ -301,7 +301,7 @@ class StepEstimate:
 
         return step_timeline(self.run_metadata(), self.placement)
 
-    def compare(self, run_metadata: Any) -> Comparison:
+    def compare(self, run_metadata: RunMetadata) -> Comparison:
         """Compare the predicted step with a measured one, op type by op type.
 
         Args:
@@ -314,7 +314,7 @@ class StepEstimate:
         return compare(self, run_metadata)
 
     def what_if(
-        self, machine: Any = None, config: Any = None, soft_placement: bool | None = None
+        self, machine: Any = None, config: ConfigProto | None = None, soft_placement: bool | None = None
     ) -> StepEstimate:
         """Predict the same step on another machine or with other options, reusing shapes and works.
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from gpuplace.typing import ConfigProto
+
 _NO_CONFIGS = (Mapping, str, bytes, int, float, tuple, list)
 
 
@@ -36,7 +38,7 @@ class GPUSettings:
     """Whether allocations may exceed the GPU's memory, backed by host memory."""
 
     @classmethod
-    def from_config(cls, config: Any) -> GPUSettings:
+    def from_config(cls, config: ConfigProto) -> GPUSettings:
         """Return the settings of a ``ConfigProto``-like object; None: the defaults.
 
         Raises:

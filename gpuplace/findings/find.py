@@ -35,6 +35,7 @@ from gpuplace.findings.trials import Trials
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.model.subject.step_part import step_part
 from gpuplace.model.subject.subject import feed_name, subject_of
+from gpuplace.typing import ConfigProto
 from gpuplace.why.harmless import harmless_counts
 from gpuplace.why.placement import Placement
 
@@ -89,7 +90,7 @@ def placement_findings(
     placement: Placement,
     fetches: Any = None,
     feeds: Any = None,
-    config: Any = None,
+    config: ConfigProto | None = None,
     batch: int | None = None,
 ) -> Findings:
     """Return what stands out in a step of a placed graph, by an estimate of it.
@@ -117,7 +118,9 @@ def placement_findings(
         return no_findings(f"There are no findings, as no step can be estimated: {error.message}")
 
 
-def _of_step(placement: Placement, fetches: Any, feeds: Any, config: Any, batch: int | None) -> Findings:
+def _of_step(
+    placement: Placement, fetches: Any, feeds: Any, config: ConfigProto, batch: int | None
+) -> Findings:
     request = StepRequest(fetches=fetches, feeds=dict(feeds or {}), config=config)
     catalogue = placement.placer.catalogue
     part = step_part(placement, subject_of(placement.graph, catalogue, fetches, request.feeds))

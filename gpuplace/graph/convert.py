@@ -28,7 +28,7 @@ from gpuplace.graph.scopes import end_name
 from gpuplace.graph.stacks import Block, end_default, graph_stack
 from gpuplace.graph.stacks import get_default_graph as _default_graph
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
 Conversion = Callable[..., Any]
 """``(value, dtype=None, name=None, as_ref=False) -> Tensor``, or NotImplemented."""
@@ -62,7 +62,11 @@ def register_tensor_conversion_function(
 
 
 def make_constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: Any = False
+    value: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str | None = "Const",
+    verify_shape: Any = False,
 ) -> Tensor:
     """Adds a ``Const``; arguments and errors are those of ``dtypes.as_array``. It holds a copy of an array.
 
@@ -218,7 +222,11 @@ def _packed_part(value: Any, dtype: DType | None, name: str) -> Tensor:
 
 
 def convert_n_to_tensor(
-    values: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, as_ref: bool = False
+    values: Any,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    as_ref: bool = False,
 ) -> list[Tensor]:
     """Converts each of a list of values.
 

@@ -24,7 +24,7 @@ from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import TraceableObject, source_text
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.shapes import TensorShape, as_shape, brackets
-from gpuplace.typing import FeedDict, Graph, NodeDef, ShapeLike, TensorLike
+from gpuplace.typing import DTypeLike, FeedDict, Graph, NodeDef, ShapeLike, TensorLike
 
 _MAX_FRAMES = 12
 _own_files: set[str] = set()
@@ -362,7 +362,7 @@ class Tensor:
             f" for shape information: the length of what a step makes is tf.shape({self.name!r})[0]"
         )
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> Any:
         if self.op.graph._evaluate is not None:
             value = self.op.graph._evaluate(self)
             return value if dtype is None else value.astype(dtype)

@@ -20,6 +20,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.event_file import EventFile
 from gpuplace.graphdef.export import as_graph_def
 from gpuplace.graphdef.messages import Event, GraphDef, MetaGraphDef, Summary, TaggedRunMetadata
+from gpuplace.typing import RunMetadata
 
 
 class FileWriter:
@@ -131,7 +132,7 @@ class FileWriter:
             raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
         self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
-    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: int | None = None) -> None:
+    def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: int | None = None) -> None:
         """Writes the ``RunMetadata`` of a step.
 
         Args:

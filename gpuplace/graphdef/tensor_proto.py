@@ -20,6 +20,7 @@ from gpuplace.files.checkpoints.variants import EncodedVariant
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graphdef.messages import DecodeError, TensorProto
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import DTypeLike, ShapeLike
 
 _FIELDS: dict[str, str] = {
     "float32": "float_val",
@@ -206,7 +207,9 @@ def tensor_value(proto: Any) -> TensorValue:
     return TensorValue(dtype, shape, encoded=copy, decode=decode_tensor)
 
 
-def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
+def make_tensor_proto(
+    values: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False
+) -> Any:
     """Return a Python value or array as a ``TensorProto``.
 
     Args:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplace.jupyter import render
 from gpuplace.jupyter.first_view import STILL_CANVAS, first_view
+from gpuplace.typing import RunMetadata
 from gpuplace.views.picture.box_facts import node_costs
 from gpuplace.views.picture.colouring import Colouring, colouring, moved_colouring
 from gpuplace.views.picture.dot import checked_direction, dot_text
@@ -165,7 +166,7 @@ def placement_picture(
     open: Iterable[str] | None = None,
     colour: str | None = None,
     color: str | None = None,
-    run_metadata: Any = None,
+    run_metadata: RunMetadata | None = None,
     estimate: StepEstimate | None = None,
     against: Any = None,
     critical_path: bool | str = False,
@@ -250,7 +251,7 @@ def picture_sheet(
     opened: Iterable[str] | None = None,
     *,
     colour: str | None = None,
-    run_metadata: Any = None,
+    run_metadata: RunMetadata | None = None,
     estimate: StepEstimate | None = None,
     against: Any = None,
     path: bool | str = False,

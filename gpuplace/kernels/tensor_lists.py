@@ -17,6 +17,7 @@ import numpy as np
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule
 
 
 def merged(one: TensorShape, other: TensorShape) -> TensorShape:
@@ -96,7 +97,7 @@ class TensorList:
         """
         return _alone(self).reshape(*sizes)
 
-    def zeros_like(self, xp: Any) -> TensorList:
+    def zeros_like(self, xp: ArrayModule) -> TensorList:
         """A list of as many zeros; what is not set is not set there either.
 
         Args:
@@ -159,7 +160,7 @@ def _sum(a: Any, b: Any) -> Any:
     return total if hasattr(total, "shape") else np.asarray(total)
 
 
-def zeros_like(xp: Any, value: Any) -> Any:
+def zeros_like(xp: ArrayModule, value: Array) -> Array:
     """Zeros for a tensor, or for a ``variant``.
 
     Args:

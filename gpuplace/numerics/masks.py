@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.numerics.pieces import by_pieces
+from gpuplace.typing import Array, ArrayModule
 
 FEW = 4096
 """So few elements NumPy's ``where`` takes sooner."""
@@ -25,7 +26,7 @@ FEW = 4096
 _INTEGERS = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
-def kept(xp: Any, values: Any, mask: Any, out: Any = None) -> Any:
+def kept(xp: ArrayModule, values: Array, mask: Array, out: Array | None = None) -> Array:
     """``values`` where ``mask`` holds, else zero.
 
     Args:
@@ -47,7 +48,7 @@ def kept(xp: Any, values: Any, mask: Any, out: Any = None) -> Any:
     return out
 
 
-def chosen(xp: Any, mask: Any, x: Any, y: Any) -> Any:
+def chosen(xp: ArrayModule, mask: Array, x: Array, y: Array) -> Array:
     """``x`` where ``mask`` holds, else ``y``, which is of the same type; the shapes broadcast."""
     ours, theirs = _bits(xp, x, mask), _bits(xp, y, mask)
     if ours is None or theirs is None:
@@ -63,7 +64,7 @@ def chosen(xp: Any, mask: Any, x: Any, y: Any) -> Any:
     return result
 
 
-def _bits(xp: Any, values: Any, mask: Any) -> Any:
+def _bits(xp: ArrayModule, values: Any, mask: Array) -> Any:
     """Numbers as integers of their size; None on a GPU, where there is no such integer, or where they are few."""
     if xp is not np or mask.size <= FEW:
         return None

@@ -25,6 +25,7 @@ import numpy as np
 
 from gpuplace.numerics.blas_threads import ONE_THREAD
 from gpuplace.numerics.threads import share
+from gpuplace.typing import Array, ArrayModule
 
 PIECE_BYTES = 4 << 20
 """What a piece takes of memory at most, about, while it is worked on: the threads share the last cache."""
@@ -87,7 +88,7 @@ def cuts(count: int, nbytes: int) -> list[slice]:
     return [slice(count * i // number, count * (i + 1) // number) for i in range(number)]
 
 
-def over(xp: Any, count: int, nbytes: int, piece: Callable[[slice], Any]) -> None:
+def over(xp: ArrayModule, count: int, nbytes: int, piece: Callable[[slice], Any]) -> None:
     """Calls ``piece`` with the slices of ``cuts``, on several threads; on a GPU with all items at once."""
     parts = cuts(count, nbytes) if xp is np else [slice(0, count)]
     if len(parts) == 1:
@@ -102,7 +103,9 @@ def is_whole(tensor: Any) -> bool:
     return elements is not None and elements * tensor.dtype.size <= WHOLE_BYTES
 
 
-def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: Any = None) -> Any:
+def by_element(
+    xp: ArrayModule, function: Callable[..., Any], x: Array, other: Array, out: Array | None = None
+) -> Array:
     """``function(x, other, out=out)`` of an array and a number, or a vector along its last axis, in pieces if large."""
     if xp is not np or x.nbytes <= WHOLE_BYTES or not x.flags.c_contiguous:
         return function(x, other, out=out)
@@ -172,7 +175,7 @@ def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
     return result
 
 
-def in_turn(xp: Any, piece: Callable[[int], Any], count: int) -> None:
+def in_turn(xp: ArrayModule, piece: Callable[[int], Any], count: int) -> None:
     """Calls ``piece(0)`` to ``piece(count - 1)``, on several threads; on a GPU one after the other."""
     if xp is np:
         share(piece, count)
@@ -196,7 +199,7 @@ def scratch(xp: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
     return buffers[name][:nbytes].view(dtype).reshape(shape)
 
 
-def is_small_product(xp: Any, depth: int, columns: int, rows: int = _LEAST_ROWS) -> bool:
+def is_small_product(xp: ArrayModule, depth: int, columns: int, rows: int = _LEAST_ROWS) -> bool:
     """Whether BLAS computes a product with a matrix of that shape, of so many rows, on the calling thread."""
     return xp is np and _PRODUCT_TERMS >= rows * depth * columns and _has_small_products()
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.typing import Array, ArrayModule
+
 LARGE = 1 << 14
 """With fewer elements NumPy's own way takes no longer."""
 
@@ -29,7 +31,7 @@ _LINE = 1024
 """A line has about so many elements."""
 
 
-def reduced(xp: Any, how: str, x: Any, axes: tuple[int, ...]) -> Any:
+def reduced(xp: ArrayModule, how: str, x: Array, axes: tuple[int, ...]) -> Array:
     """The sum or the product over these axes, in the type of ``x``.
 
     Args:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.display import above
+from gpuplace.typing import ShapeLike
 
 __all__ = ["CompositeTensor", "is_composite", "is_spec"]
 
@@ -20,7 +21,7 @@ class CompositeTensor:
         """What is known of the value, a ``TypeSpec``."""
         raise NotImplementedError(f"{type(self).__name__}._type_spec()")
 
-    def _shape_invariant_to_type_spec(self, shape: Any) -> Any:
+    def _shape_invariant_to_type_spec(self, shape: ShapeLike) -> Any:
         """The spec of a value of a loop whose shape is given."""
         raise NotImplementedError(f"{type(self).__name__}._shape_invariant_to_type_spec")
 

@@ -169,7 +169,7 @@ def _all_but_first(values: Tensor) -> Tensor:
     return constant.range(1, reshaping.rank(values))
 
 
-def broadcast_weights(weights: Any, values: Any) -> Tensor:
+def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
     """Weights of the shape of ``values``, which they have to fit.
 
     Args:
@@ -338,7 +338,7 @@ def get_total_loss(
 # Losses
 
 
-def _compatible(predictions: Any, labels: Any) -> tuple[Tensor, Tensor]:
+def _compatible(predictions: TensorLike, labels: TensorLike) -> tuple[Tensor, Tensor]:
     """Both as float32; ValueError if their shapes differ."""
     predictions, labels = cast.cast(predictions, "float32"), cast.cast(labels, "float32")
     predictions.shape.assert_is_compatible_with(labels.shape)

@@ -26,7 +26,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import new
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "merge_v2_checkpoints",
@@ -262,7 +262,13 @@ def _slice_shape(text: bytes) -> TensorShape:
 
 @compute("SaveV2")
 def _save(
-    xp: Any, prefix: Any, tensor_names: Any, shape_and_slices: Any, tensors: list[Any], *, dtypes: Any
+    xp: ArrayModule,
+    prefix: Array,
+    tensor_names: Array,
+    shape_and_slices: Array,
+    tensors: list[Any],
+    *,
+    dtypes: Any,
 ) -> Any:
     from gpuplace.files.checkpoints.bundle import write_bundle
 
@@ -271,7 +277,7 @@ def _save(
 
 
 @compute("Save")
-def _save_v1(xp: Any, filename: Any, tensor_names: Any, data: list[Any], *, T: Any) -> Any:
+def _save_v1(xp: ArrayModule, filename: Array, tensor_names: Array, data: list[Any], *, T: Any) -> Any:
     from gpuplace.files.checkpoints.tensor_slices import write_tensor_slices
 
     write_tensor_slices(_text(filename), _saved(tensor_names, None, data, T))
@@ -280,7 +286,13 @@ def _save_v1(xp: Any, filename: Any, tensor_names: Any, data: list[Any], *, T: A
 
 @compute("SaveSlices")
 def _save_slices(
-    xp: Any, filename: Any, tensor_names: Any, shapes_and_slices: Any, data: list[Any], *, T: Any
+    xp: ArrayModule,
+    filename: Array,
+    tensor_names: Array,
+    shapes_and_slices: Array,
+    data: list[Any],
+    *,
+    T: Any,
 ) -> Any:
     from gpuplace.files.checkpoints.tensor_slices import write_tensor_slices
 
@@ -316,7 +328,9 @@ def _saved(names: Any, slices: Any, tensors: list[Any], dtypes: Sequence[DType])
 
 
 @compute("RestoreV2", fresh=True)
-def _restore(xp: Any, prefix: Any, tensor_names: Any, shape_and_slices: Any, *, dtypes: Any) -> Any:
+def _restore(
+    xp: ArrayModule, prefix: Array, tensor_names: Array, shape_and_slices: Array, *, dtypes: Any
+) -> Any:
     from gpuplace.files.checkpoints.reader import open_checkpoint
 
     names, texts = tensor_names.reshape(-1).tolist(), shape_and_slices.reshape(-1).tolist()
@@ -335,14 +349,16 @@ def _restore(xp: Any, prefix: Any, tensor_names: Any, shape_and_slices: Any, *, 
 
 
 @compute("Restore", fresh=True)
-def _restore_v1(xp: Any, file_pattern: Any, tensor_name: Any, *, dt: DType) -> Any:
+def _restore_v1(xp: ArrayModule, file_pattern: Array, tensor_name: Array, *, dt: DType) -> Array:
     from gpuplace.files.checkpoints.reader import open_checkpoint
 
     return _restored(open_checkpoint(_text(file_pattern)), _text(tensor_name), "", dt)
 
 
 @compute("RestoreSlice", fresh=True)
-def _restore_slice(xp: Any, file_pattern: Any, tensor_name: Any, shape_and_slice: Any, *, dt: DType) -> Any:
+def _restore_slice(
+    xp: ArrayModule, file_pattern: Array, tensor_name: Array, shape_and_slice: Array, *, dt: DType
+) -> Array:
     from gpuplace.files.checkpoints.reader import open_checkpoint
 
     return _restored(open_checkpoint(_text(file_pattern)), _text(tensor_name), _text(shape_and_slice), dt)
@@ -371,7 +387,9 @@ def _restored(checkpoint: Any, name: str, text: str, dtype: DType) -> Any:
 
 
 @compute("MergeV2Checkpoints")
-def _merge(xp: Any, checkpoint_prefixes: Any, destination_prefix: Any, *, delete_old_dirs: bool) -> Any:
+def _merge(
+    xp: ArrayModule, checkpoint_prefixes: Array, destination_prefix: Array, *, delete_old_dirs: bool
+) -> Any:
     from gpuplace.files.checkpoints.bundle import merge_bundles
 
     prefixes = [text.decode() for text in checkpoint_prefixes.reshape(-1).tolist()]
@@ -385,12 +403,12 @@ def _merge(xp: Any, checkpoint_prefixes: Any, destination_prefix: Any, *, delete
 
 
 @compute("ShardedFilename", fresh=True)
-def _sharded_filename(xp: Any, basename: Any, shard: Any, num_shards: Any) -> Any:
+def _sharded_filename(xp: ArrayModule, basename: Array, shard: Array, num_shards: Array) -> Array:
     return np.asarray(b"%s-%05d-of-%05d" % (basename.item(), int(shard), int(num_shards)), object)
 
 
 @compute("ShardedFilespec", fresh=True)
-def _sharded_filespec(xp: Any, basename: Any, num_shards: Any) -> Any:
+def _sharded_filespec(xp: ArrayModule, basename: Array, num_shards: Array) -> Array:
     return np.asarray(b"%s-?????-of-%05d" % (basename.item(), int(num_shards)), object)
 
 

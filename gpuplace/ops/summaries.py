@@ -29,7 +29,7 @@ from gpuplace.numerics.summary_media import IMAGE_CHANNELS, png_file, shades, wa
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new, scalar_shape
 from gpuplace.release import rules
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 _UNFIT = re.compile(r"[^-/\w\.]")
 
@@ -306,7 +306,7 @@ def _bytes(message: bytes) -> Any:
 
 
 @compute("ScalarSummary")
-def _scalar_summary(xp: Any, tags: Any, values: Any) -> Any:
+def _scalar_summary(xp: ArrayModule, tags: Array, values: Array) -> Array:
     if tags.shape != values.shape:
         tag = f" (tag '{_text(tags.reshape(-1)[0])}')" if tags.size == 1 else ""
         are = "are " if rules() == "2.21" else ""
@@ -326,7 +326,7 @@ def _scalar_summary(xp: Any, tags: Any, values: Any) -> Any:
 
 
 @compute("HistogramSummary")
-def _histogram_summary(xp: Any, tag: Any, values: Any, *, ctx: Any) -> Any:
+def _histogram_summary(xp: ArrayModule, tag: Array, values: Array, *, ctx: Any) -> Array:
     label = _scalar_text(tag, "tags must be scalar")
     flat = values.reshape(-1).astype(np.float64)
     finite = np.isfinite(flat)
@@ -351,7 +351,7 @@ def _histogram_summary(xp: Any, tag: Any, values: Any, *, ctx: Any) -> Any:
 
 
 @compute("ImageSummary")
-def _image_summary(xp: Any, tag: Any, tensor: Any, *, max_images: int, bad_color: Any) -> Any:
+def _image_summary(xp: ArrayModule, tag: Array, tensor: Array, *, max_images: int, bad_color: Any) -> Array:
     label = _scalar_text(tag, "Tags must be a scalar")
     if tensor.ndim != 4 or tensor.shape[3] not in IMAGE_CHANNELS:
         raise InvalidArgumentError.of(
@@ -385,7 +385,9 @@ def _image_summary(xp: Any, tag: Any, tensor: Any, *, max_images: int, bad_color
 
 
 @compute("AudioSummaryV2")
-def _audio_summary(xp: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_outputs: int) -> Any:
+def _audio_summary(
+    xp: ArrayModule, tag: Array, tensor: Array, sample_rate: Array, *, max_outputs: int
+) -> Array:
     if sample_rate.shape != ():
         raise InvalidArgumentError.of(f"sample_rate must be scalar, got shape {_shown(sample_rate)}")
     rate = float(sample_rate)
@@ -414,7 +416,9 @@ def _audio_summary(xp: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_outp
 
 
 @compute("TensorSummaryV2")
-def _tensor_summary_v2(xp: Any, tag: Any, tensor: Any, serialized_summary_metadata: Any) -> Any:
+def _tensor_summary_v2(
+    xp: ArrayModule, tag: Array, tensor: Array, serialized_summary_metadata: Array
+) -> Array:
     label = _scalar_text(tag, "tag must be scalar")
     if serialized_summary_metadata.shape != ():
         raise InvalidArgumentError.of("serialized_summary_metadata must be scalar")
@@ -423,14 +427,14 @@ def _tensor_summary_v2(xp: Any, tag: Any, tensor: Any, serialized_summary_metada
 
 
 @compute("TensorSummary")
-def _tensor_summary(xp: Any, tensor: Any, *, ctx: Any) -> Any:
+def _tensor_summary(xp: ArrayModule, tensor: Array, *, ctx: Any) -> Array:
     return _bytes(
         above("gpuplace.graphdef.summary_messages", "tensor_summary")(tensor, None, node_name=ctx.op.name)
     )
 
 
 @compute("MergeSummary")
-def _merge_summary(xp: Any, inputs: list[Any]) -> Any:
+def _merge_summary(xp: ArrayModule, inputs: list[Any]) -> Array:
     parts = [part for array in inputs for part in array.reshape(-1).tolist()]
     return _bytes(above("gpuplace.graphdef.summary_messages", "merged_summaries")(parts))
 

@@ -5,7 +5,7 @@ Source: tensorflow/core/framework/common_shape_fns.cc and tensorflow/python/ops/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
 from gpuplace.ops.gradients.registry import skipped_inputs
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import ArrayModule, DTypeLike
 
 
 def new(op_type: str, name: str | None = None, **arguments: Any) -> Tensor:
@@ -94,7 +95,7 @@ def binary_ufunc(function: str, *op_types: str) -> None:
 
 
 def _ufunc(function: str, op_types: tuple[str, ...], slow: bool = False) -> None:
-    def bare(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    def bare(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
         return getattr(xp, function)
 
     bare.__qualname__ = f"{function}_of_{'_'.join(op_types)}"
@@ -109,7 +110,7 @@ def shape_tensor(tensor: Tensor) -> Tensor:
     return constant_of(list(from_sizes), "Shape")
 
 
-def constant_of(value: Any, name: str, dtype: Any = "int32") -> Tensor:
+def constant_of(value: Any, name: str, dtype: DTypeLike = "int32") -> Tensor:
     """A constant of that type; an empty list is fine."""
     return make_constant(value, dtype, name=name)
 

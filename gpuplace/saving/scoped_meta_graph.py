@@ -21,6 +21,7 @@ from gpuplace.saving.meta_graph import (
     strip_default_attrs_of,
 )
 from gpuplace.saving.names import strip_name_scope
+from gpuplace.typing import GraphDef
 
 __all__ = [
     "copy_scoped_meta_graph",
@@ -36,7 +37,7 @@ __all__ = [
 
 def create_meta_graph_def(
     meta_info_def: Any = None,
-    graph_def: Any = None,
+    graph_def: GraphDef | None = None,
     saver_def: Any = None,
     collection_list: Sequence[str] | None = None,
     graph: Graph | None = None,
@@ -75,7 +76,7 @@ def create_meta_graph_def(
 
 def export_scoped_meta_graph(
     filename: str | os.PathLike[str] | None = None,
-    graph_def: Any = None,
+    graph_def: GraphDef | None = None,
     graph: Graph | None = None,
     export_scope: str | None = None,
     as_text: bool = False,
@@ -193,7 +194,7 @@ def copy_scoped_meta_graph(
     return import_scoped_meta_graph(meta_graph, graph=to_graph, import_scope=to_scope)
 
 
-def stripped_op_list_for_graph(graph_def: Any) -> Any:
+def stripped_op_list_for_graph(graph_def: GraphDef) -> Any:
     """The signatures of the ops that a graph and its functions use, as an ``OpList``.
 
     Args:

@@ -31,6 +31,7 @@ from gpuplace.release import resolve
 from gpuplace.runtime.session.place import inlines_all, place
 from gpuplace.sweeps.cases import Setting
 from gpuplace.sweeps.graphs import SentGraph
+from gpuplace.typing import ShapeLike
 from gpuplace.why.placement import Placement
 from gpuplace.why.rules import RULES, Rule
 
@@ -126,7 +127,7 @@ def query_of(what: str, options: Mapping[str, Any]) -> Query:
     return Query(what, used)
 
 
-def _fed(shape: Any) -> Any:
+def _fed(shape: ShapeLike) -> Any:
     return shape if isinstance(shape, np.ndarray) else fed_sizes(shape)
 
 

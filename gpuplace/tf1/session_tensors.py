@@ -30,6 +30,7 @@ from gpuplace.kernels.resources import SESSION_TENSORS, session_tensor
 from gpuplace.ops.array.constant import placeholder
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import scalar_shape, unknown_shape
+from gpuplace.typing import Array, ArrayModule, DTypeLike
 
 __all__ = ["delete_session_tensor", "get_session_handle", "get_session_tensor"]
 
@@ -63,7 +64,7 @@ def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
         return apply_op("GetSessionHandle", name, value=data).outputs[0]
 
 
-def get_session_tensor(handle: str, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def get_session_tensor(handle: str, dtype: DTypeLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The tensor that a handle stands for, on the device where it is.
 
     Args:
@@ -100,7 +101,7 @@ def _device(handle: Any) -> str:
 
 
 @compute(*sorted(SESSION_HANDLES))
-def _get_handle(xp: Any, value: Any, *, ctx: KernelContext) -> Any:
+def _get_handle(xp: ArrayModule, value: Array, *, ctx: KernelContext) -> Array:
     handle = f"{ctx.op.name};{next(_numbers)};{ctx.device}"
     if ctx.op.inputs[0].dtype.base_dtype is string:
         kept = np.array(value, object)
@@ -111,7 +112,7 @@ def _get_handle(xp: Any, value: Any, *, ctx: KernelContext) -> Any:
 
 
 @compute("GetSessionTensor")
-def _get_tensor(xp: Any, handle: Any, *, dtype: DType, ctx: KernelContext) -> Any:
+def _get_tensor(xp: ArrayModule, handle: Array, *, dtype: DType, ctx: KernelContext) -> Array:
     found = session_tensor(ctx.session, _text(handle))
     if xp is np and not isinstance(found, np.ndarray):
         found = found.get()
@@ -123,7 +124,7 @@ def _get_tensor(xp: Any, handle: Any, *, dtype: DType, ctx: KernelContext) -> An
 
 
 @compute("DeleteSessionTensor")
-def _delete(xp: Any, handle: Any, *, ctx: KernelContext) -> tuple[()]:
+def _delete(xp: ArrayModule, handle: Array, *, ctx: KernelContext) -> tuple[()]:
     session_tensor(ctx.session, _text(handle))
     ctx.session.delete(SESSION_TENSORS, _text(handle))
     return ()

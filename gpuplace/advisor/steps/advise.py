@@ -40,7 +40,7 @@ from gpuplace.cost.estimate import estimate, estimate_placed
 from gpuplace.cost.memory.step_memory import memory_limits
 from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.runtime.session.place import place
-from gpuplace.typing import ConfigLike, GraphLike, MachineLike
+from gpuplace.typing import ConfigLike, ConfigProto, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
 
 Ints = NDArray[np.int64]
@@ -164,7 +164,7 @@ def _case(
     machine: Any,
     objective: str,
     keep: Any,
-    config: Any,
+    config: ConfigProto,
     release: str | None,
     part: Mapping[str, Any],
     options: Mapping[str, Any],

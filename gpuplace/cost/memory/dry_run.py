@@ -65,6 +65,7 @@ from gpuplace.runtime.plan.schedule.constant_folding import Folder
 from gpuplace.runtime.plan.schedule.costs import tensor_nbytes
 from gpuplace.runtime.plan.schedule.partition import Schedule, Step
 from gpuplace.runtime.session.function_runs import SessionFunctions
+from gpuplace.typing import ConfigProto, DTypeLike
 
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 _AS_THEY_ARE = VARIABLE_OPS | {"SymbolicGradient", "RemoteCall"}
@@ -81,7 +82,7 @@ class _UnfilledArrays:
         return getattr(np, name)
 
     @staticmethod
-    def zeros(shape: Sequence[int], dtype: Any) -> Any:
+    def zeros(shape: Sequence[int], dtype: DTypeLike) -> Any:
         """As in NumPy."""
         return unfilled(shape, dtype)
 
@@ -146,7 +147,7 @@ class DryRun:
         self,
         devices: DeviceSet,
         kernels: Any,
-        config: Any,
+        config: ConfigProto,
         release: str,
         facts: StepFacts,
         gpus: Container[str],
@@ -441,7 +442,7 @@ class _Folder(Folder):
 class _DryCompiler(PlanCompiler):
     """Builds plans that compute nothing, in a single lane."""
 
-    def __init__(self, owner: DryRun, devices: Any, kernels: Any, config: Any, release: str) -> None:
+    def __init__(self, owner: DryRun, devices: Any, kernels: Any, config: ConfigProto, release: str) -> None:
         self._owner = owner
         super().__init__(devices, kernels, config, release, owner.resources, threading.RLock(), {}, 0)
         self._folder = _Folder(config, owner.resources)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
 from gpuplace.runtime.memory.device_memory import DeviceMemory
 from gpuplace.runtime.memory.simulated_memory import Owner, TensorMemory
+from gpuplace.typing import DTypeLike
 
 UNBOUNDED = 1 << 62
 """Bytes of a memory in which everything fits."""
@@ -97,7 +98,7 @@ class RecordingMemory(TensorMemory):
         self._numbers = numbers
 
     def _allocate(
-        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: DTypeLike, device: str
     ) -> None:
         for memory in self._memories.values():
             memory.collect()

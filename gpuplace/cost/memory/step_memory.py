@@ -23,6 +23,7 @@ from gpuplace.graph.op_sets import CONSTANT_OPS
 from gpuplace.model.subject.step_part import StepPart
 from gpuplace.release import acting_as
 from gpuplace.runtime.plan.schedule.constant_folding import FoldingOptions
+from gpuplace.typing import ConfigProto
 from gpuplace.why.placement import Placement
 
 _MOST = 5
@@ -271,7 +272,7 @@ class StepMemory:
         placement: Placement,
         part: StepPart,
         shapes: StepShapes,
-        config: Any,
+        config: ConfigProto,
         hosts: Mapping[str, int],
         fed_arrays: Mapping[str, Any] | None = None,
         cache: dict[Hashable, StepRequests | str] | None = None,
@@ -330,7 +331,7 @@ def _reason(error: OpError | RecursionError) -> str:
     return text if error.op is None else f"{text}, at '{error.op.name}'"
 
 
-def _requests_key(placement: Placement, limits: Mapping[str, Any], config: Any) -> Hashable:
+def _requests_key(placement: Placement, limits: Mapping[str, Any], config: ConfigProto) -> Hashable:
     """Return everything that a step's requests depend on, except for its graph, shapes and feeds."""
     names, devices = tuple(placement.device_set.names), placement.devices.tobytes()
     return names, devices, tuple(limits), placement.release, FoldingOptions.of(config)

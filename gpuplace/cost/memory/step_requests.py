@@ -32,6 +32,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.model.subject.step_part import StepPart
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.runtime.plan.lowered_graph import program_of
+from gpuplace.typing import ConfigProto
 from gpuplace.why.placement import Placement
 
 _VARIABLES = ("variables", "local_variables")
@@ -65,7 +66,7 @@ class StepDryRun:
         placement: Placement,
         part: StepPart,
         shapes: StepShapes,
-        config: Any,
+        config: ConfigProto,
         values_fed: Mapping[str, Any],
     ) -> None:
         self.values_fed = values_fed

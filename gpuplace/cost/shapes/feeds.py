@@ -18,6 +18,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import PLACEHOLDERS
 from gpuplace.placer.placement_graph import PlacementGraph, split_tensor_name
 from gpuplace.shapes import Dimension, TensorShape
+from gpuplace.typing import ShapeLike
 from gpuplace.why.names import suggestions
 
 _SHOWN = 20
@@ -27,7 +28,7 @@ _NEAREST = 3
 _MOST_ELEMENTS = (1 << 63) - 1
 
 
-def fed_sizes(shape: Any) -> Sizes:
+def fed_sizes(shape: ShapeLike) -> Sizes:
     """Return a shape given as sizes (None or -1 if unknown), as a ``TensorShape``, as text, or as one size.
 
     Raises:

@@ -26,6 +26,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, has_compute, traits_of
 from gpuplace.numerics.float_state import as_kernels_do
 from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.typing import DTypeLike
 
 MAX_ELEMENTS = 1 << 12
 """Elements above which values are not computed."""
@@ -260,7 +261,7 @@ def _bound(kind: Kind) -> Callable[[list[Array]], list[Array]]:
     return run
 
 
-def _vector(sizes: Sizes, dtype: Any) -> Value | None:
+def _vector(sizes: Sizes, dtype: DTypeLike) -> Value | None:
     if sizes is None:
         return None
     unknown = np.array([size is None for size in sizes], bool)

@@ -57,6 +57,7 @@ from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.frames.placement_frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.typing import ConfigProto
 from gpuplace.views.tables import html
 from gpuplace.views.tables.calls import calls_of
 from gpuplace.views.tables.placement_view import view_of
@@ -467,7 +468,11 @@ def _with_parts(widget: ipywidgets.Widget) -> list[ipywidgets.Widget]:
 
 
 def explore(
-    x: Any, machine: Any = None, config: Any = None, release: str | None = None, **switches: Any
+    x: Any,
+    machine: Any = None,
+    config: ConfigProto | None = None,
+    release: str | None = None,
+    **switches: Any,
 ) -> Explorer:
     """Create the explorer of a graph, session, placement, GraphDef, file or parsed log.
 

@@ -36,7 +36,7 @@ from gpuplace.placer.placer import Placer
 from gpuplace.runtime.memory.process_state import current_machine, process_state
 from gpuplace.runtime.session.function_placement import pins_of_call, place_called
 from gpuplace.runtime.session.place import SOFT_KEYWORD, is_soft, place, release_of
-from gpuplace.typing import VisibleDevices
+from gpuplace.typing import ConfigProto, VisibleDevices
 from gpuplace.views.logs.logged_placement import LoggedPlacement
 from gpuplace.views.tables.placement_view import PlacementView
 from gpuplace.why.messages import error_of
@@ -84,7 +84,7 @@ class WhatIf:
         self,
         source: Any,
         machine: Any = None,
-        config: Any = None,
+        config: ConfigProto | None = None,
         release: str | None = None,
         *,
         soft_placement: bool | None = None,

@@ -27,7 +27,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "batch_to_space",
@@ -254,12 +254,12 @@ def _to_space(xp: Any, input: Any, block_shape: Any, crops: Any) -> Any:
 
 
 @compute("SpaceToBatchND")
-def _space_to_batch_nd(xp: Any, input: Any, block_shape: Any, paddings: Any) -> Any:
+def _space_to_batch_nd(xp: ArrayModule, input: Array, block_shape: Array, paddings: Array) -> Array:
     return _to_batch(xp, input, block_shape, paddings)
 
 
 @compute("BatchToSpaceND")
-def _batch_to_space_nd(xp: Any, input: Any, block_shape: Any, crops: Any) -> Any:
+def _batch_to_space_nd(xp: ArrayModule, input: Array, block_shape: Array, crops: Array) -> Array:
     return _to_space(xp, input, block_shape, crops)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import size_from
 from gpuplace.ops.support import new, same_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
-from gpuplace.typing import DTypeLike, ShapeLike, SizesLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, SizesLike, TensorLike
 
 __all__ = [
     "constant", "placeholder", "placeholder_with_default", "zeros", "ones", "zeros_like", "ones_like", "fill", "range",
@@ -71,7 +71,7 @@ def constant(
 
 
 @binder("Const", shares=True)
-def _const(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _const(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     value = xp.asarray(attrs["value"].array)
     return lambda: value
 
@@ -99,7 +99,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 
 
 @compute("Placeholder", "PlaceholderV2", shares=True)
-def _placeholder(xp: Any, *, dtype: Any, shape: Any, ctx: Any) -> Any:
+def _placeholder(xp: ArrayModule, *, dtype: Any, shape: Any, ctx: Any) -> Array:
     known = "" if shape.sizes is None else f" and shape {brackets(shape)}"
     raise InvalidArgumentError.of(
         f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.short_name}{known}",
@@ -131,7 +131,7 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
 
 
 @compute("PlaceholderWithDefault", shares=True)
-def _placeholder_with_default(xp: Any, input: Any) -> Any:
+def _placeholder_with_default(xp: ArrayModule, input: Array) -> Array:
     return input
 
 
@@ -171,7 +171,7 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: 
         return new("Fill", scope, dims=shape, value=make_constant(value, dtype))
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: DTypeLike) -> Any:
     return False if dtype is bool_type else "" if dtype is string else 0
 
 
@@ -258,12 +258,12 @@ def ones_like(
 
 
 @compute("ZerosLike", fresh=True)
-def _zeros_like(xp: Any, x: Any) -> Any:
+def _zeros_like(xp: ArrayModule, x: Array) -> Array:
     return variant_zeros(xp, x) if x.dtype == object else xp.zeros(x.shape, x.dtype)
 
 
 @compute("OnesLike", fresh=True)
-def _ones_like(xp: Any, x: Any) -> Any:
+def _ones_like(xp: ArrayModule, x: Array) -> Array:
     return xp.ones(x.shape, x.dtype)
 
 
@@ -289,7 +289,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 
 
 @compute("Fill", fresh=True, grows=True)
-def _fill(xp: Any, dims: Any, value: Any) -> Any:
+def _fill(xp: ArrayModule, dims: Array, value: Array) -> Array:
     sizes = tuple(list_of(dims, "dims must be a vector, got shape"))
     if value.ndim:
         raise InvalidArgumentError.of(
@@ -372,7 +372,7 @@ def range(
 
 
 @compute("Range", fresh=True, grows=True)
-def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
+def _range(xp: ArrayModule, start: Array, limit: Array, delta: Array) -> Array:
     for one, what in ((start, "start"), (limit, "limit"), (delta, "delta")):
         if one.ndim:
             raise InvalidArgumentError.of(
@@ -447,7 +447,7 @@ lin_space = linspace
 
 
 @compute("LinSpace", fresh=True, grows=True)
-def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
+def _linspace(xp: ArrayModule, start: Array, stop: Array, num: Array) -> Array:
     count = int_of(num, "num must be a scalar, not shape")
     if count <= 0:
         raise InvalidArgumentError.of(f"Requires num > 0: {count}")
@@ -574,7 +574,9 @@ def one_hot(
 
 
 @compute("OneHot", fresh=True, grows=True)
-def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, *, axis: int) -> Any:
+def _one_hot(
+    xp: ArrayModule, indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
+) -> Array:
     count = int_of(depth, "depth must be a scalar, but got:")
     if count < 0:
         raise InvalidArgumentError.of(f"depth must be non-negative, got: {count}")

@@ -17,7 +17,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.order import ordered_keys, positions
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = [
     "unique", "unique_with_counts", "setdiff1d",
@@ -68,7 +68,7 @@ def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32, name: str | No
 
 
 @compute("Unique", "UniqueWithCounts", slow=True)
-def _unique(xp: Any, x: Any, *, out_idx: Any, ctx: Any) -> Any:
+def _unique(xp: Any, x: Array, *, out_idx: Any, ctx: Any) -> Any:
     if x.ndim != 1:
         raise InvalidArgumentError.of("unique expects a 1D vector.")
     keys = ordered_keys(x) if x.size >= _MANY else None
@@ -91,7 +91,7 @@ def _unique(xp: Any, x: Any, *, out_idx: Any, ctx: Any) -> Any:
 
 
 @compute("UniqueV2", "UniqueWithCountsV2", slow=True)
-def _unique_along(xp: Any, x: Any, axis: Any, *, out_idx: Any, ctx: Any) -> Any:
+def _unique_along(xp: Any, x: Array, axis: Array, *, out_idx: Any, ctx: Any) -> Any:
     has_counts = ctx.op.type == "UniqueWithCountsV2"
     if axis.ndim != 1:
         raise InvalidArgumentError.of("axis expects a 1D vector.")
@@ -126,7 +126,7 @@ def _unique_along_shape(op: Operation) -> Any:
     return (values, index, vector)[: len(op.op_def.outputs)]  # type: ignore[union-attr]
 
 
-def _distinct(xp: Any, x: Any, keys: Any) -> tuple[Any, Any, Any]:
+def _distinct(xp: ArrayModule, x: Array, keys: Array) -> tuple[Any, Any, Any]:
     """The distinct values in the order of their first appearance, each element's place among them, and counts."""
     order = positions(xp.sort(keys))
     values = x[order]
@@ -169,7 +169,7 @@ def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = int32, name
 
 
 @compute("ListDiff")
-def _list_diff(xp: Any, x: Any, y: Any, *, out_idx: Any) -> Any:
+def _list_diff(xp: ArrayModule, x: Any, y: Array, *, out_idx: Any) -> Any:
     others = set(y.tolist())
     keep = [index for index, value in enumerate(x.tolist()) if value not in others]
     at = xp.array(keep, out_idx.as_numpy_dtype)

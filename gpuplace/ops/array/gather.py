@@ -39,7 +39,7 @@ from gpuplace.ops.shape_rules import (
 from gpuplace.ops.support import broadcast, new, new_list, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
-from gpuplace.typing import SizesLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, SizesLike, TensorLike
 
 __all__ = [
     "gather", "gather_nd", "batch_gather", "scatter_nd", "tensor_scatter_update", "tensor_scatter_add", "boolean_mask",
@@ -128,7 +128,7 @@ def _checked(xp: Any, indices: Any, limit: int, ctx: Any) -> tuple[Any, Any]:
     return indices, None
 
 
-def _take(xp: Any, params: Any, indices: Any, axis: int, ctx: Any) -> Any:
+def _take(xp: ArrayModule, params: Array, indices: Array, axis: int, ctx: Array) -> Array:
     safe, wrong = _checked(xp, indices, params.shape[axis], ctx)
     if params.shape[axis] == 0:
         shape = (*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :])
@@ -143,14 +143,16 @@ def _take(xp: Any, params: Any, indices: Any, axis: int, ctx: Any) -> Any:
 
 
 @compute("Gather", fresh=True)
-def _gather(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
+def _gather(xp: ArrayModule, params: Array, indices: Array, *, ctx: Any) -> Array:
     if not params.ndim:
         raise InvalidArgumentError.of("params must be at least 1 dimensional")
     return _take(xp, params, indices, 0, ctx)
 
 
 @compute("GatherV2", fresh=True)
-def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int, ctx: Any) -> Any:
+def _gather_v2(
+    xp: ArrayModule, params: Array, indices: Array, axis: Array, *, batch_dims: int, ctx: Any
+) -> Array:
     if axis.ndim:
         raise InvalidArgumentError.of("axis must be scalar")
     at = int(axis)
@@ -162,7 +164,7 @@ def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int
     return taken(xp, params, indices, at % params.ndim, batch, ctx)
 
 
-def taken(xp: Any, params: Any, indices: Any, at: int, batch: int, ctx: Any) -> Any:
+def taken(xp: ArrayModule, params: Array, indices: Array, at: int, batch: int, ctx: Array) -> Array:
     """Slices along dimension ``at`` of arrays that share their first ``batch`` dimensions with ``indices``."""
     if not batch:
         return _take(xp, params, indices, at, ctx)
@@ -245,7 +247,7 @@ def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
 
 
 def _summed_rows(
-    given: Tensor, values: Any, indices: Tensor, shared: int, size: Tensor, is_next: bool
+    given: Tensor, values: TensorLike, indices: Tensor, shared: int, size: Tensor, is_next: bool
 ) -> Tensor:
     """Rows added up by their indices, which stand after the dimensions that values and indices share.
 
@@ -339,7 +341,9 @@ def gather_nd(
     return new("GatherNd", name, params=params, indices=indices)
 
 
-def batch_gather_nd(params: Any, indices: Any, batch_dims: int, name: str | None = None) -> Tensor:
+def batch_gather_nd(
+    params: TensorLike, indices: TensorLike, batch_dims: int, name: str | None = None
+) -> Tensor:
     """``gather_nd`` with ``batch_dims`` above 0: it gives the index vectors their position in the batch.
 
     Args:
@@ -397,7 +401,9 @@ def _depth(indices: Any, rank: int, what: str) -> int:
     return depth
 
 
-def _columns(xp: Any, indices: Any, sizes: tuple[int, ...], ctx: Any, sentence: str) -> tuple[Any, Any]:
+def _columns(
+    xp: ArrayModule, indices: Array, sizes: tuple[int, ...], ctx: Any, sentence: str
+) -> tuple[Any, Any]:
     """An index array per dimension, and where it was out of range (None on the CPU: an error)."""
     depth = len(sizes)
     wrong = ((indices < 0) | (indices >= xp.asarray(sizes, indices.dtype).reshape(depth))).any(axis=-1)
@@ -411,7 +417,7 @@ def _columns(xp: Any, indices: Any, sizes: tuple[int, ...], ctx: Any, sentence: 
     return tuple(indices[..., d] for d in range(depth)), None
 
 
-def taken_nd(xp: Any, params: Any, indices: Any, ctx: Any) -> Any:
+def taken_nd(xp: ArrayModule, params: Array, indices: Array, ctx: Array) -> Array:
     """The slices of an array at index vectors."""
     depth = _depth(indices, params.ndim, "params")
     text = brackets(TensorShape(params.shape))
@@ -430,7 +436,7 @@ def taken_nd(xp: Any, params: Any, indices: Any, ctx: Any) -> Any:
 
 
 @compute("GatherNd", fresh=True)
-def _gather_nd(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
+def _gather_nd(xp: ArrayModule, params: Array, indices: Array, *, ctx: Any) -> Array:
     return taken_nd(xp, params, indices, ctx)
 
 
@@ -485,7 +491,9 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
     return new("ScatterNd", name, indices=indices, updates=updates, shape=shape)
 
 
-def scattered_nd(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
+def scattered_nd(
+    xp: ArrayModule, result: Array, indices: Array, updates: Array, ctx: Array, add: bool
+) -> Array:
     """Works updates at index vectors into an array, in place where there are index vectors; returns the result."""
     if not result.ndim:
         raise InvalidArgumentError.of("Output must be at least 1-D, got shape: []")
@@ -531,7 +539,7 @@ def scattered_nd(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add
 
 
 @compute("ScatterNd")
-def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, *, ctx: Any) -> Any:
+def _scatter_nd(xp: ArrayModule, indices: Array, updates: Array, shape: Array, *, ctx: Any) -> Array:
     for name, array in (("Indices", indices), ("Updates", updates)):
         if not array.ndim:
             raise InvalidArgumentError.of(f"{name} shape must have rank at least one. Found:[]")
@@ -628,14 +636,16 @@ tensor_scatter_nd_update = tensor_scatter_update
 
 
 @compute("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub")
-def _tensor_scatter(xp: Any, tensor: Any, indices: Any, updates: Any, *, ctx: Any) -> Any:
+def _tensor_scatter(xp: ArrayModule, tensor: Array, indices: Array, updates: Array, *, ctx: Any) -> Array:
     how = ctx.op.type
     given = -updates if how == "TensorScatterSub" else updates
     return scattered_nd(xp, xp.array(tensor), indices, given, ctx, add=how != "TensorScatterUpdate")
 
 
 @compute("ScatterNdNonAliasingAdd")
-def _scatter_nd_non_aliasing_add(xp: Any, input: Any, indices: Any, updates: Any, *, ctx: Any) -> Any:
+def _scatter_nd_non_aliasing_add(
+    xp: ArrayModule, input: Array, indices: Array, updates: Array, *, ctx: Any
+) -> Array:
     if input.dtype == bool:
         raised = scattered_nd(xp, input.astype("int64"), indices, updates.astype("int64"), ctx, add=True)
         return raised != 0
@@ -784,7 +794,7 @@ def where_v2(
 
 
 @compute("Select", elementwise=True)
-def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
+def _select(xp: ArrayModule, condition: Array, t: Array, e: Array) -> Array:
     if t.shape != e.shape:
         raise InvalidArgumentError.of(
             f"'then' and 'else' must have the same size.  but received:"
@@ -802,7 +812,7 @@ def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
 
 
 @compute("SelectV2", elementwise=True)
-def _select_v2(xp: Any, condition: Any, t: Any, e: Any) -> Any:
+def _select_v2(xp: ArrayModule, condition: Array, t: Array, e: Array) -> Array:
     return chosen(xp, condition, t, e)
 
 
@@ -850,7 +860,7 @@ def _select_v2_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
 
 
 @compute("Where")
-def _where(xp: Any, input: Any) -> Any:
+def _where(xp: ArrayModule, input: Array) -> Array:
     if not input.ndim:
         return xp.zeros((int(bool(input)), 0), xp.int64)
     return xp.stack(xp.nonzero(input), axis=1).astype(xp.int64)

@@ -28,7 +28,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes, require_axis, require_rank
 from gpuplace.ops.support import new, new_list
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["concat", "stack", "unstack", "parallel_stack", "split"]
 
@@ -71,7 +71,7 @@ def concat(values: Any, axis: TensorLike, name: str = "concat") -> Tensor:
     return new("ConcatV2", name, values=list(values), axis=axis)
 
 
-def _join(xp: Any, values: Sequence[Any], axis: int) -> Any:
+def _join(xp: ArrayModule, values: Sequence[Any], axis: int) -> Array:
     try:
         return xp.concatenate(values, axis=axis)
     except ValueError:
@@ -103,7 +103,7 @@ def _axis(value: Any) -> int:
 
 
 @binder("ConcatV2", fresh=True)
-def _concat_v2(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _concat_v2(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     known = constant_value(op.inputs[-1])  # the array that a step passes, unless another axis is fed
     if known is None or known.ndim:
         return lambda *tensors: _join(xp, tensors[:-1], _axis(tensors[-1]))
@@ -112,7 +112,7 @@ def _concat_v2(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...
 
 
 @compute("Concat", fresh=True)
-def _concat(xp: Any, concat_dim: Any, values: list[Any]) -> Any:
+def _concat(xp: ArrayModule, concat_dim: Array, values: list[Any]) -> Array:
     return _join(xp, values, _axis(concat_dim))
 
 
@@ -194,7 +194,7 @@ def _context(tensor: Tensor) -> Any:
 
 
 @compute("ConcatOffset")
-def _concat_offset(xp: Any, concat_dim: Any, shape: list[Any]) -> Any:
+def _concat_offset(xp: ArrayModule, concat_dim: Array, shape: list[Any]) -> Any:
     axis, offset, results = int(concat_dim), 0, []
     for index, sizes in enumerate(shape):
         if sizes.ndim != 1:
@@ -321,7 +321,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
 
 
 @compute("ParallelConcat")
-def _parallel_concat(xp: Any, values: list[Any], *, shape: Any) -> Any:
+def _parallel_concat(xp: ArrayModule, values: list[Any], *, shape: Any) -> Array:
     return _join(xp, values, 0)
 
 
@@ -363,7 +363,7 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
 
 
 @compute("Unpack", views=True)
-def _unpack(xp: Any, value: Any, *, num: int, axis: int) -> Any:
+def _unpack(xp: Any, value: Array, *, num: int, axis: int) -> Any:
     at = _axis_in(axis, value.ndim, f"axis = {axis} not in [{-value.ndim}, {value.ndim})")
     if value.shape[at] != num:
         raise InvalidArgumentError.of(
@@ -430,7 +430,7 @@ def split(
     return new_list("SplitV", name, value=value, size_splits=size_splits, split_dim=axis, num_split=num)
 
 
-def _cut(xp: Any, value: Any, axis: int, lengths: Sequence[int]) -> Any:
+def _cut(xp: ArrayModule, value: Any, axis: int, lengths: Sequence[int]) -> Any:
     return tuple([value[part] for part in _parts(axis, tuple(lengths))])
 
 
@@ -442,7 +442,7 @@ def _parts(axis: int, lengths: tuple[int, ...]) -> list[tuple[slice, ...]]:
 
 
 @binder("Split", views=True)
-def _bind_split(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _bind_split(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     """Cuts at places that are known beforehand, unless another dimension is fed."""
     count = attrs["num_split"]
     general = functools.partial(_split, xp, num_split=count)
@@ -465,7 +465,7 @@ def _bind_split(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
     return cut
 
 
-def _split(xp: Any, split_dim: Any, value: Any, *, num_split: int) -> Any:
+def _split(xp: ArrayModule, split_dim: Array, value: Array, *, num_split: int) -> Array:
     if split_dim.ndim:
         raise InvalidArgumentError.of(f"split_dim must be a scalar but has rank {split_dim.ndim}")
     axis = _axis_in(
@@ -482,7 +482,7 @@ def _split(xp: Any, split_dim: Any, value: Any, *, num_split: int) -> Any:
 
 
 @compute("SplitV", views=True)
-def _split_v(xp: Any, value: Any, size_splits: Any, split_dim: Any, *, num_split: int) -> Any:
+def _split_v(xp: ArrayModule, value: Array, size_splits: Array, split_dim: Array, *, num_split: int) -> Array:
     if split_dim.size != 1:
         raise InvalidArgumentError.of("split_dim_tensor must have exactly one element.")
     axis = _axis_in(

@@ -25,7 +25,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, new_list, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets, broadcast_shapes
-from gpuplace.typing import ShapeLike, SizesLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, ShapeLike, SizesLike, TensorLike
 
 __all__ = [
     "broadcast_to", "broadcast_static_shape", "broadcast_dynamic_shape", "tile", "pad", "meshgrid",
@@ -51,7 +51,7 @@ def broadcast_to(input: TensorLike, shape: SizesLike, name: str | None = None) -
 
 
 @compute("BroadcastTo", grows=True)
-def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:
+def _broadcast_to(xp: ArrayModule, input: Array, shape: Array) -> Array:
     sizes = tuple(list_of(shape, "shape must be a vector of {int32,int64}, got shape"))
     text = brackets(TensorShape(sizes))
     if len(sizes) < input.ndim:
@@ -147,7 +147,7 @@ def _result_sizes(one: list[int], other: list[int]) -> tuple[list[int], list[int
 
 
 @compute("BroadcastArgs")
-def _broadcast_args(xp: Any, s0: Any, s1: Any) -> Any:
+def _broadcast_args(xp: ArrayModule, s0: Array, s1: Array) -> Array:
     one, other, result = _result_sizes(s0.tolist(), s1.tolist())
     if len(result) != len(one):
         raise InvalidArgumentError.of(f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
@@ -165,7 +165,7 @@ def _broadcast_args_shape(op: Operation) -> Any:
 
 
 @compute("BroadcastGradientArgs")
-def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> Any:
+def _broadcast_gradient_args(xp: Any, s0: Any, s1: Array) -> Any:
     """The axes along which each of two broadcast tensors was repeated; also those where both have size 1."""
     one, other, result = _result_sizes(s0.tolist(), s1.tolist())
     if len(result) != len(one):
@@ -210,7 +210,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
 
 @compute("Tile", grows=True)
-def _tile(xp: Any, input: Any, multiples: Any) -> Any:
+def _tile(xp: ArrayModule, input: Array, multiples: Array) -> Array:
     counts = list_of(multiples, "Expected multiples to be 1-D, but got shape")
     if len(counts) != input.ndim:
         raise InvalidArgumentError.of(
@@ -317,7 +317,7 @@ def _pairs(paddings: Any, rank: int) -> list[list[int]]:
 
 
 @compute("Pad", "PadV2", grows=True)
-def _pad(xp: Any, input: Any, paddings: Any, constant_values: Any = None) -> Any:
+def _pad(xp: ArrayModule, input: Array, paddings: Array, constant_values: Array | None = None) -> Array:
     pairs = _pairs(paddings, input.ndim)
     sizes = [before + length + after for length, (before, after) in zip(input.shape, pairs, strict=True)]
     fill = (b"" if input.dtype == object else 0) if constant_values is None else constant_values[()]
@@ -328,7 +328,7 @@ def _pad(xp: Any, input: Any, paddings: Any, constant_values: Any = None) -> Any
 
 
 @compute("MirrorPad", grows=True)
-def _mirror_pad(xp: Any, input: Any, paddings: Any, *, mode: bytes) -> Any:
+def _mirror_pad(xp: ArrayModule, input: Array, paddings: Array, *, mode: bytes) -> Array:
     pairs = _pairs(paddings, input.ndim)
     shorter = 1 if mode == b"REFLECT" else 0
     for axis, (length, pair) in enumerate(zip(input.shape, pairs, strict=True)):
@@ -397,7 +397,7 @@ def _mirror_pad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 @compute("MirrorPadGrad")
-def _mirror_pad_grad_kernel(xp: Any, input: Any, paddings: Any, *, mode: bytes) -> Any:
+def _mirror_pad_grad_kernel(xp: ArrayModule, input: Array, paddings: Array, *, mode: bytes) -> Array:
     pairs = paddings.tolist()
     shorter = 1 if mode == b"REFLECT" else 0
     for axis, (before, after) in enumerate(pairs):

@@ -21,7 +21,7 @@ from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_of_second, shape_tensor
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = [
     "argmax", "argmin", "arg_max", "arg_min", "invert_permutation", "searchsorted",
@@ -126,7 +126,7 @@ def arg_min(
 
 
 @compute("ArgMax", "ArgMin", fresh=True)
-def _arg_extreme(xp: Any, input: Any, dimension: Any, *, output_type: Any, ctx: Any) -> Any:
+def _arg_extreme(xp: ArrayModule, input: Array, dimension: Array, *, output_type: Any, ctx: Any) -> Array:
     axis = int_of(dimension, "dim must be a scalar, but received tensor of shape:")
     if not -input.ndim <= axis < input.ndim:
         raise InvalidArgumentError.of(
@@ -180,7 +180,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("InvertPermutation")
-def _invert_permutation(xp: Any, x: Any) -> Any:
+def _invert_permutation(xp: ArrayModule, x: Array) -> Array:
     if x.ndim != 1:
         raise InvalidArgumentError.of("invert_permutation expects a 1D vector.")
     count = x.shape[0]
@@ -242,7 +242,7 @@ def searchsorted(
 
 
 @compute("LowerBound", "UpperBound")
-def _bound(xp: Any, sorted_inputs: Any, values: Any, *, out_type: Any, ctx: Any) -> Any:
+def _bound(xp: ArrayModule, sorted_inputs: Array, values: Array, *, out_type: Any, ctx: Any) -> Array:
     if sorted_inputs.shape[0] != values.shape[0]:
         raise InvalidArgumentError.of(
             f"Leading dim_size of both tensors must match: {sorted_inputs.shape[0]}, {values.shape[0]}"

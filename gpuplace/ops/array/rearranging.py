@@ -20,7 +20,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import merge_prefix, merge_shapes
 from gpuplace.ops.support import new, new_list, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "space_to_depth", "depth_to_space"]
 
@@ -51,7 +51,7 @@ def dynamic_partition(
 
 
 @compute("DynamicPartition")
-def _dynamic_partition(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> Any:
+def _dynamic_partition(xp: ArrayModule, data: Array, partitions: Any, *, num_partitions: int) -> Any:
     if data.shape[: partitions.ndim] != partitions.shape:
         raise InvalidArgumentError.of(
             f"data.shape must start with partitions.shape, got data.shape = {brackets(TensorShape(data.shape))},"
@@ -114,7 +114,7 @@ def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = Non
 
 
 @compute("DynamicStitch", "ParallelDynamicStitch")
-def _dynamic_stitch(xp: Any, indices: list[Any], data: list[Any]) -> Any:
+def _dynamic_stitch(xp: ArrayModule, indices: list[Any], data: list[Any]) -> Array:
     length = 1 + max((int(index.max()) for index in indices if index.size), default=-1)
     inner = data[0].shape[indices[0].ndim :]
     merged = xp.zeros((length, *inner), data[0].dtype)
@@ -194,7 +194,7 @@ def depth_to_space(
     return new("DepthToSpace", name, input=input, block_size=block_size, data_format=data_format)
 
 
-def _nhwc(xp: Any, data_format: bytes, image: Any) -> Any:
+def _nhwc(xp: ArrayModule, data_format: bytes, image: Array) -> Array:
     if data_format == b"NHWC":
         return image
     if data_format == b"NCHW":
@@ -202,12 +202,12 @@ def _nhwc(xp: Any, data_format: bytes, image: Any) -> Any:
     raise InvalidArgumentError.of(f"data_format {data_format.decode()} is not supported here")
 
 
-def _from_nhwc(xp: Any, data_format: bytes, image: Any) -> Any:
+def _from_nhwc(xp: ArrayModule, data_format: bytes, image: Array) -> Array:
     return xp.ascontiguousarray(image if data_format == b"NHWC" else xp.transpose(image, (0, 3, 1, 2)))
 
 
 @compute("SpaceToDepth")
-def _space_to_depth(xp: Any, input: Any, *, block_size: int, data_format: bytes) -> Any:
+def _space_to_depth(xp: ArrayModule, input: Array, *, block_size: int, data_format: bytes) -> Array:
     n = block_size
     image = _nhwc(xp, data_format, input)
     batch, height, width, depth = image.shape
@@ -221,7 +221,7 @@ def _space_to_depth(xp: Any, input: Any, *, block_size: int, data_format: bytes)
 
 
 @compute("DepthToSpace")
-def _depth_to_space(xp: Any, input: Any, *, block_size: int, data_format: bytes) -> Any:
+def _depth_to_space(xp: ArrayModule, input: Array, *, block_size: int, data_format: bytes) -> Array:
     n = block_size
     image = _nhwc(xp, data_format, input)
     batch, height, width, depth = image.shape

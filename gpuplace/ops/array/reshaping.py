@@ -25,7 +25,7 @@ from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from gpuplace.ops.support import new, new_list, same_shape, scalar_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
-from gpuplace.typing import DTypeLike, ShapeLike, SizesLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, SizesLike, TensorLike
 
 __all__ = [
     "shape", "shape_n", "size", "rank", "reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose",
@@ -55,7 +55,7 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
 
 
 @compute("Shape", fresh=True)
-def _shape(xp: Any, input: Any, *, out_type: Any) -> Any:
+def _shape(xp: ArrayModule, input: Array, *, out_type: Any) -> Array:
     return xp.array(input.shape, out_type.as_numpy_dtype)
 
 
@@ -111,7 +111,7 @@ def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32
 
 
 @compute("Size", fresh=True)
-def _size(xp: Any, input: Any, *, out_type: Any) -> Any:
+def _size(xp: ArrayModule, input: Array, *, out_type: Any) -> Array:
     return xp.array(input.size, out_type.as_numpy_dtype)
 
 
@@ -135,7 +135,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Rank", fresh=True)
-def _rank(xp: Any, input: Any) -> Any:
+def _rank(xp: ArrayModule, input: Array) -> Array:
     return xp.array(input.ndim, xp.int32)
 
 
@@ -169,7 +169,7 @@ def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Te
 
 
 @binder("Reshape", shares=True)
-def _bind_reshape(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _bind_reshape(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     """Reads a constant's sizes beforehand: the step passes that very array, unless another shape is fed."""
     general = functools.partial(_reshape, xp)
     known = constant_value(op.inputs[1])
@@ -280,7 +280,7 @@ def expand_dims(
 
 
 @compute("ExpandDims", shares=True)
-def _expand_dims(xp: Any, input: Any, dim: Any) -> Any:
+def _expand_dims(xp: ArrayModule, input: Array, dim: Array) -> Array:
     if dim.size != 1:
         raise InvalidArgumentError.of("'dim' must be a tensor with a single value")
     axis = int(dim.reshape(-1)[0])
@@ -332,7 +332,7 @@ def squeeze(
 
 
 @compute("Squeeze", shares=True)
-def _squeeze(xp: Any, input: Any, *, squeeze_dims: Any) -> Any:
+def _squeeze(xp: ArrayModule, input: Array, *, squeeze_dims: Any) -> Array:
     for axis in squeeze_dims:
         if not -input.ndim <= axis < input.ndim:
             raise InvalidArgumentError.of(
@@ -417,7 +417,7 @@ def transpose(
 
 
 @compute("Transpose", "ConjugateTranspose", views=True)
-def _transpose(xp: Any, x: Any, perm: Any, *, ctx: Any) -> Any:
+def _transpose(xp: ArrayModule, x: Array, perm: Array, *, ctx: Any) -> Array:
     order = list_of(perm, "perm must be a vector, not")
     if len(order) != x.ndim:
         raise InvalidArgumentError.of(
@@ -545,7 +545,7 @@ def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
 
 @compute("Identity", "StopGradient", "Snapshot", "GuaranteeConst", forwards=True)
 @compute("RefIdentity")
-def _identity(xp: Any, input: Any) -> Any:
+def _identity(xp: ArrayModule, input: Array) -> Array:
     return input
 
 
@@ -574,7 +574,7 @@ def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
 
 
 @compute("IdentityN", shares=True)
-def _identity_n(xp: Any, input: list[Any]) -> Any:
+def _identity_n(xp: ArrayModule, input: list[Any]) -> Any:
     return tuple(input)
 
 
@@ -607,7 +607,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
 
 
 @compute("EnsureShape", shares=True)
-def _ensure_shape(xp: Any, input: Any, *, shape: Any, ctx: Any) -> Any:
+def _ensure_shape(xp: ArrayModule, input: Array, *, shape: Any, ctx: Any) -> Array:
     if not shape.is_compatible_with(input.shape):
         raise InvalidArgumentError.of(
             f"Shape of tensor {ctx.op.inputs[0].op.name} {brackets(TensorShape(input.shape))} is not compatible with"
@@ -640,7 +640,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 
 
 @compute("CheckNumerics", shares=True)
-def _check_numerics(xp: Any, tensor: Any, *, message: bytes) -> Any:
+def _check_numerics(xp: ArrayModule, tensor: Array, *, message: bytes) -> Array:
     if not xp.isfinite(tensor).all():
         nan, inf = bool(xp.isnan(tensor).any()), bool(xp.isinf(tensor).any())
         what = "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"

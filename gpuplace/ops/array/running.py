@@ -21,7 +21,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, same_shape
 from gpuplace.ops.variants import variant_of
 from gpuplace.release import rules
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "cumsum", "cumprod",
@@ -94,12 +94,12 @@ def _axis(value: Any) -> int:
 
 
 @compute("Cumsum", fresh=True)
-def _cumsum(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+def _cumsum(xp: ArrayModule, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
     return _scan(xp, xp.cumsum, 0, x, _axis(axis), exclusive, reverse)
 
 
 @compute("Cumprod", fresh=True)
-def _cumprod(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+def _cumprod(xp: ArrayModule, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
     return _scan(xp, xp.cumprod, 1, x, _axis(axis), exclusive, reverse)
 
 
@@ -117,7 +117,7 @@ def _scan(xp: Any, function: Any, neutral: float, x: Any, axis: int, exclusive: 
     return xp.ascontiguousarray(xp.moveaxis(result[::-1] if reverse else result, 0, axis))
 
 
-def _running(xp: Any, function: Any, x: Any) -> Any:
+def _running(xp: ArrayModule, function: Any, x: Any) -> Any:
     """``function`` along the first axis; line by line where lines are long, as NumPy goes along the columns."""
     lines = math.prod(x.shape[1:])
     if xp is not np or lines < _LONG or len(x) < 2 or not x[0].flags.c_contiguous:
@@ -155,14 +155,14 @@ def cumulative_logsumexp() -> None:
 
 
 @compute("CumulativeLogsumexp", fresh=True)
-def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Array:
     lowest = as_dtype(x.dtype).min if rules() == "1.15" else -math.inf
     return _scan(
         xp, lambda x, axis, dtype: _running_logsumexp(xp, x), lowest, x, _axis(axis), exclusive, reverse
     )
 
 
-def _running_logsumexp(xp: Any, x: Any) -> Any:
+def _running_logsumexp(xp: ArrayModule, x: Array) -> Array:
     """The running sums along the first axis."""
     result = xp.empty(x.shape, x.dtype)
     for index in range(len(x)):

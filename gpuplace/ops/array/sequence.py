@@ -28,7 +28,7 @@ from gpuplace.ops.shape_rules import (
 )
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = [
     "reverse", "reverse_v2", "reverse_sequence", "roll", "sequence_mask", "bincount",
@@ -57,7 +57,7 @@ reverse_v2 = reverse
 
 
 @compute("ReverseV2")
-def _reverse(xp: Any, tensor: Any, axis: Any) -> Any:
+def _reverse(xp: ArrayModule, tensor: Array, axis: Array) -> Array:
     if axis.ndim != 1:
         raise InvalidArgumentError.of(f"'dims' must be 1-dimension, not {axis.ndim}")
     axes = []
@@ -130,7 +130,9 @@ def reverse_sequence(
 
 
 @compute("ReverseSequence")
-def _reverse_sequence(xp: Any, input: Any, seq_lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:
+def _reverse_sequence(
+    xp: ArrayModule, input: Array, seq_lengths: Array, *, seq_dim: int, batch_dim: int
+) -> Array:
     if seq_dim >= input.ndim or batch_dim >= input.ndim:
         raise InvalidArgumentError.of(f"seq_dim must be < input rank ( {seq_dim} vs. {input.ndim})")
     if seq_dim == batch_dim:
@@ -199,7 +201,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
 
 
 @compute("Roll")
-def _roll(xp: Any, input: Any, shift: Any, axis: Any) -> Any:
+def _roll(xp: ArrayModule, input: Array, shift: Array, axis: Array) -> Array:
     shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
     if not input.ndim:
         raise InvalidArgumentError.of("input must be 1-D or higher")
@@ -325,7 +327,7 @@ def bincount(
 
 
 @compute("Bincount")
-def _bincount(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
+def _bincount(xp: ArrayModule, arr: Array, size: Array, weights: Array) -> Array:
     length = int(size)
     if length < 0:
         raise InvalidArgumentError.of(f"size ({length}) must be non-negative")

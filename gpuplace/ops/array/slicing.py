@@ -37,7 +37,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, no_outputs, same_shape
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["slice", "strided_slice", "newaxis"]
 
@@ -70,7 +70,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
 
 
 @compute("Slice", views=True)
-def _slice_kernel(xp: Any, input: Any, begin: Any, size: Any) -> Any:
+def _slice_kernel(xp: ArrayModule, input: Array, begin: Array, size: Array) -> Array:
     if begin.ndim != 1 or size.ndim != 1:
         shapes = " and ".join(f"[{','.join(map(str, one.shape))}]" for one in (begin, size))
         raise InvalidArgumentError.of(
@@ -265,9 +265,9 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 @compute("StridedSlice", views=True)
 def _strided_slice(
-    xp: Any, input: Any, begin: Any, end: Any, strides: Any,
+    xp: ArrayModule, input: Array, begin: Array, end: Array, strides: Array,
     *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     masks = dict(
         zip(_MASKS, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask), strict=True)
     )
@@ -342,9 +342,9 @@ def _strided_slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None
 
 @compute("StridedSliceGrad")
 def _strided_slice_grad_kernel(
-    xp: Any, shape: Any, begin: Any, end: Any, strides: Any, dy: Any,
+    xp: ArrayModule, shape: Array, begin: Array, end: Array, strides: Array, dy: Array,
     *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     masks = dict(
         zip(_MASKS, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask), strict=True)
     )
@@ -464,7 +464,7 @@ def _assign_slice(
 
 @compute("StridedSliceAssign")
 def _strided_slice_assign(
-    xp: Any, ref: VariableStorage, begin: Any, end: Any, strides: Any, value: Any,
+    xp: ArrayModule, ref: VariableStorage, begin: Array, end: Array, strides: Array, value: Array,
     *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
 ) -> VariableStorage:  # fmt: skip
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
@@ -474,7 +474,7 @@ def _strided_slice_assign(
 
 @compute("ResourceStridedSliceAssign")
 def _resource_strided_slice_assign(
-    xp: Any, ref: ResourceHandle, begin: Any, end: Any, strides: Any, value: Any,
+    xp: ArrayModule, ref: ResourceHandle, begin: Array, end: Array, strides: Array, value: Array,
     *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
 ) -> Any:  # fmt: skip
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)

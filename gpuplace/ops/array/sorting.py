@@ -26,7 +26,7 @@ from gpuplace.ops.math.division import div
 from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = ["argsort", "histogram_fixed_width", "histogram_fixed_width_bins", "sort", "unravel_index"]
 
@@ -80,7 +80,7 @@ def argsort(
         return _sorted(values, axis, True, direction)
 
 
-def _sorted(values: Any, axis: Any, is_argsort: bool, direction: str) -> Tensor:
+def _sorted(values: TensorLike, axis: TensorLike, is_argsort: bool, direction: str) -> Tensor:
     """The nodes of a sort; ``TopKV2`` gives the largest first, and works on the last dimension."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"{direction} should be one of ASCENDING, DESCENDING")
@@ -173,7 +173,7 @@ def histogram_fixed_width(
 
 
 @compute("HistogramFixedWidth", fresh=True, slow=True)
-def _histogram(xp: Any, values: Any, value_range: Any, nbins: Any, *, dtype: Any) -> Any:
+def _histogram(xp: ArrayModule, values: Array, value_range: Array, nbins: Array, *, dtype: Any) -> Array:
     if value_range.shape != (2,):
         raise InvalidArgumentError.of("value_range should be a vector of 2 elements.")
     if nbins.ndim:
@@ -228,7 +228,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
 
 
 @compute("UnravelIndex", fresh=True)
-def _unravel_index(xp: Any, indices: Any, dims: Any) -> Any:
+def _unravel_index(xp: ArrayModule, indices: Array, dims: Array) -> Array:
     if indices.ndim > 1:
         raise InvalidArgumentError.of("The indices can only be scalar or vector.")
     if dims.ndim != 1:
@@ -275,7 +275,7 @@ def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: s
 
 
 @compute("NthElement", fresh=True)
-def _nth_element(xp: Any, input: Any, n: Any, *, reverse: bool) -> Any:
+def _nth_element(xp: ArrayModule, input: Array, n: Array, *, reverse: bool) -> Array:
     if n.ndim:
         raise InvalidArgumentError.of(f"N must be scalar but has rank {n.ndim}")
     place = int(n)

@@ -15,6 +15,7 @@ from gpuplace.ops.array import reshaping
 from gpuplace.ops.distribute.contexts import ReduceOp, component, current
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import VariableAggregation, VariableSynchronization
+from gpuplace.typing import DTypeLike
 
 _REDUCTIONS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
 
@@ -185,7 +186,10 @@ class SyncOnReadVariable(DistributedVariable):
 
 
 def _to_tensor(
-    variable: DistributedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False
+    variable: DistributedVariable,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    as_ref: bool = False,
 ) -> Any:
     value = variable.value()
     return value if dtype is None or value.dtype.is_compatible_with(dtype) else NotImplemented

@@ -24,7 +24,7 @@ from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new, no_outputs, same_shape, scalar_shape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 from gpuplace.writing import append_to_file
 
 __all__ = ["Assert", "Print"]
@@ -67,7 +67,7 @@ def Assert(  # noqa: N802 - TensorFlow's name
 
 
 @compute("Assert")
-def _assert(xp: Any, condition: Any, data: list[Any], *, summarize: int) -> Any:
+def _assert(xp: ArrayModule, condition: Array, data: list[Any], *, summarize: int) -> Any:
     if condition.ndim:
         raise InvalidArgumentError.of(f"In[0] should be a scalar: {list(condition.shape)}")
     if not condition:
@@ -116,8 +116,8 @@ class _Count:
 
 @compute("Print")
 def _print(
-    xp: Any, input: Any, data: list[Any], *, message: bytes, first_n: int, summarize: int, ctx: Any
-) -> Any:
+    xp: ArrayModule, input: Array, data: list[Any], *, message: bytes, first_n: int, summarize: int, ctx: Any
+) -> Array:
     if first_n < 0 or ctx.session.kernel_state(ctx.op.name, _Count).next() < first_n:
         text = message.decode(errors="replace") + "".join(f"[{summary(value, summarize)}]" for value in data)
         print(text, file=sys.stderr)
@@ -187,7 +187,9 @@ def _printed(value: float, dtype: Any) -> str:
 
 
 @compute("StringFormat")
-def _string_format(xp: Any, inputs: list[Any], *, template: bytes, placeholder: bytes, summarize: int) -> Any:
+def _string_format(
+    xp: ArrayModule, inputs: list[Any], *, template: bytes, placeholder: bytes, summarize: int
+) -> Array:
     parts = template.split(placeholder)
     values = [formatted(value, summarize).encode() for value in inputs]
     text = b"".join(itertools.chain.from_iterable(zip(parts, [*values, b""], strict=True)))
@@ -198,7 +200,7 @@ _LEVELS = {"log(info)": "I", "log(warning)": "W", "log(error)": "E"}
 
 
 @compute("PrintV2")
-def _print_v2(xp: Any, input: Any, *, output_stream: bytes, end: bytes) -> Any:
+def _print_v2(xp: ArrayModule, input: Array, *, output_stream: bytes, end: bytes) -> Any:
     text = input.item()
     shown = (text if isinstance(text, bytes) else text.encode()) + end
     stream = output_stream.decode()

@@ -31,6 +31,7 @@ from gpuplace.ops.gradients.gradients import symbolic_gradients
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, new_list
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 _PYTHON_GRADIENTS = ("python_gradients",)
 """The collection of a graph with its calls whose gradient Python adds, and the functions that do."""
@@ -157,7 +158,7 @@ def _call(xp: Any, *args: Any, ctx: KernelContext) -> Any:
 
 
 @compute("SymbolicGradient")
-def _symbolic_gradient(xp: Any, input: list[Any], *, f: Any, ctx: KernelContext) -> Any:
+def _symbolic_gradient(xp: ArrayModule, input: list[Any], *, f: Any, ctx: KernelContext) -> Array:
     graph = ctx.op.graph
     name = graph.gradient_functions.get(f.name)
     if name is None:

@@ -21,6 +21,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.op_sets import ENTERS, EXITS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.typing import TensorLike
 
 
 def is_enter(op: Operation) -> bool:
@@ -38,7 +39,7 @@ def is_loop_invariant(op: Operation) -> bool:
     return is_enter(op) and bool(op.attrs["is_constant"])
 
 
-def switch(data: Any, pred: Any, name: str | None = None) -> Any:
+def switch(data: TensorLike, pred: Any, name: str | None = None) -> Any:
     """The outputs for false and true of a ``Switch``.
 
     Args:
@@ -54,7 +55,7 @@ def switch(data: Any, pred: Any, name: str | None = None) -> Any:
         return apply_op("Switch", scope, data=tensor, pred=convert_to_tensor(pred, name="pred")).outputs
 
 
-def switch_beside(data: Any, pred: Tensor, name: str = "Switch") -> Any:
+def switch_beside(data: TensorLike, pred: Tensor, name: str = "Switch") -> Any:
     """The outputs of a ``Switch`` that is placed with its data; of a ``RefSwitch`` for a reference.
 
     Args:

@@ -17,6 +17,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new, no_outputs
+from gpuplace.typing import ArrayModule
 
 __all__ = ["no_op", "group", "tuple", "with_dependencies"]
 
@@ -36,7 +37,7 @@ def no_op(name: str | None = None) -> Operation:
 
 
 @compute("NoOp")
-def _no_op(xp: Any) -> Any:
+def _no_op(xp: ArrayModule) -> Any:
     return ()
 
 

@@ -23,6 +23,7 @@ from gpuplace.kernels.cancellation import check_deadline, step_limits
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.shapes import UNKNOWN_SHAPE, brackets
+from gpuplace.typing import Array, ArrayModule
 
 
 def is_true(value: Any) -> bool:
@@ -40,21 +41,23 @@ def _in_form(made: Sequence[Any]) -> Any:
 
 @compute("If", "StatelessIf")
 def _if(
-    xp: Any, cond: Any, input: list[Any], *, then_branch: Any, else_branch: Any, ctx: KernelContext
-) -> Any:
+    xp: ArrayModule, cond: Array, input: list[Any], *, then_branch: Any, else_branch: Any, ctx: KernelContext
+) -> Array:
     taken = then_branch if is_true(cond) else else_branch
     return _in_form(function_call(taken.name, ctx)(input))
 
 
 @compute("Case", "StatelessCase")
-def _case(xp: Any, branch_index: Any, input: list[Any], *, branches: Any, ctx: KernelContext) -> Any:
+def _case(
+    xp: ArrayModule, branch_index: Array, input: list[Any], *, branches: Any, ctx: KernelContext
+) -> Array:
     index = int(branch_index)
     taken = branches[index if 0 <= index < len(branches) else -1]
     return _in_form(function_call(taken.name, ctx)(input))
 
 
 @compute("While", "StatelessWhile")
-def _while(xp: Any, input: list[Any], *, cond: Any, body: Any, ctx: KernelContext) -> Any:
+def _while(xp: ArrayModule, input: list[Any], *, cond: Any, body: Any, ctx: KernelContext) -> Array:
     holds, step = function_call(cond.name, ctx), function_call(body.name, ctx)
     values: Sequence[Any] = list(input)
     limits = step_limits()
@@ -80,8 +83,15 @@ def _checked(made: Sequence[Any], given: Sequence[Any], what: str, ctx: KernelCo
 
 @compute("For")
 def _for(
-    xp: Any, start: Any, limit: Any, delta: Any, input: list[Any], *, body: Any, ctx: KernelContext
-) -> Any:
+    xp: ArrayModule,
+    start: Array,
+    limit: Array,
+    delta: Array,
+    input: list[Any],
+    *,
+    body: Any,
+    ctx: KernelContext,
+) -> Array:
     for name, value in (("start", start), ("limit", limit), ("delta", delta)):
         if value.shape:
             raise InvalidArgumentError.of(
@@ -103,7 +113,7 @@ def _for(
 
 
 @compute("FakeParam")
-def _fake_param(xp: Any, *, dtype: Any, shape: Any) -> Any:
+def _fake_param(xp: ArrayModule, *, dtype: Any, shape: Any) -> Array:
     """What nobody reads: zeros, none of them along an axis of unknown size."""
     sizes = [0 if size is None else size for size in shape.sizes or ()]
     return xp.zeros(sizes, dtype.as_numpy_dtype)

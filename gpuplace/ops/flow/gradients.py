@@ -21,6 +21,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import comparison
 from gpuplace.ops.support import new
+from gpuplace.typing import TensorLike
 
 
 @gradient("Switch", "RefSwitch")
@@ -69,7 +70,7 @@ def _as_slices(grad: Tensor) -> IndexedSlices:
 
 
 @gradient("Merge", "RefMerge")
-def _merge_grad(op: Operation, grad: Any, _: Any) -> Any:
+def _merge_grad(op: Operation, grad: TensorLike, _: Any) -> Any:
     context = context_behind(op.inputs[0].op)
     building = get_default_graph()._get_control_flow_context()
     if isinstance(context, WhileContext):
@@ -84,7 +85,7 @@ def _merge_grad(op: Operation, grad: Any, _: Any) -> Any:
     ]
 
 
-def _switched(grad: Any, pred: Tensor) -> Any:
+def _switched(grad: TensorLike, pred: Tensor) -> Any:
     if not isinstance(grad, IndexedSlices):
         return switch_beside(grad, pred, "cond_grad")
     values, indices = switch_beside(grad.values, pred), switch_beside(grad.indices, pred)
@@ -111,7 +112,7 @@ def _exit_grad(op: Operation, grad: Any) -> Any:
 
 
 @gradient("NextIteration", "RefNextIteration")
-def _next_iteration_grad(op: Operation, grad: Any) -> Any:
+def _next_iteration_grad(op: Operation, grad: TensorLike) -> Any:
     return grad
 
 

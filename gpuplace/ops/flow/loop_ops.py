@@ -16,10 +16,11 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import no_outputs, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 
 @compute("Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
-def _pass_on(xp: Any, data: Any) -> Any:
+def _pass_on(xp: ArrayModule, data: Array) -> Array:
     return data
 
 
@@ -27,12 +28,12 @@ computed_by_none("Merge", "RefMerge", "RefSwitch", "Switch", "_SwitchN")
 
 
 @compute("LoopCond")
-def _loop_cond(xp: Any, input: Any) -> Any:
+def _loop_cond(xp: ArrayModule, input: Array) -> Array:
     return input
 
 
 @compute("ControlTrigger")
-def _control_trigger(xp: Any) -> Any:
+def _control_trigger(xp: ArrayModule) -> Any:
     return ()
 
 

@@ -32,6 +32,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.typing import ArrayModule
 
 __all__ = ["numpy_function", "py_func"]
 
@@ -152,7 +153,7 @@ def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
 
 
 @compute("PyFunc", "PyFuncStateless", fresh=True, calls_program=True)
-def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
+def _py_func(xp: ArrayModule, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     """The function gets copies, scalars for rank 0, and what it returns is copied: it may keep both and write to them.
 
     Source: tensorflow/python/lib/core/py_func.cc, release 1.15 (``PyArray_Return``).

@@ -7,11 +7,10 @@ Source: tensorflow/core/kernels/sendrecv_ops.cc, release 1.15.
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpuplace.errors import InternalError
 from gpuplace.kernels.cancellation import StepRendezvous, step_limits
 from gpuplace.kernels.compute import compute
+from gpuplace.typing import Array, ArrayModule
 
 
 def _rendezvous() -> StepRendezvous:
@@ -26,13 +25,13 @@ def _name(tensor_name: str | bytes) -> str:
 
 
 @compute("_Send", own_state=True)
-def send(xp: Any, tensor: Any, *, tensor_name: str | bytes, recv_device: str | bytes) -> tuple[()]:
+def send(xp: ArrayModule, tensor: Array, *, tensor_name: str | bytes, recv_device: str | bytes) -> tuple[()]:
     """Carries a value away; ``None`` says that its branch was not taken."""
     _rendezvous().send(_name(tensor_name), _name(recv_device), tensor)
     return ()
 
 
 @compute("_Recv", fresh=True, own_state=True)
-def receive(xp: Any, *, tensor_name: str | bytes) -> Any:
+def receive(xp: ArrayModule, *, tensor_name: str | bytes) -> Array:
     """Waits for a value, which nobody else has."""
     return _rendezvous().receive(_name(tensor_name))

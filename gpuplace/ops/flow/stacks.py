@@ -19,6 +19,7 @@ from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import no_outputs, shape_of_second, unknown_shape
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 _numbers = itertools.count()
 
@@ -53,18 +54,18 @@ def _stack(xp: Any, max_size: Any = -1, *, stack_name: bytes, ctx: KernelContext
 
 
 @compute("StackPushV2", "StackPush")
-def _push(xp: Any, handle: Any, elem: Any) -> Any:
+def _push(xp: ArrayModule, handle: Any, elem: Any) -> Array:
     handle.resource.push(elem)
     return elem
 
 
 @compute("StackPopV2", "StackPop")
-def _pop(xp: Any, handle: Any) -> Any:
+def _pop(xp: ArrayModule, handle: Any) -> Any:
     return handle.resource.pop()
 
 
 @compute("StackCloseV2", "StackClose")
-def _close(xp: Any, handle: Any) -> Any:
+def _close(xp: ArrayModule, handle: Any) -> Any:
     handle.resource.close()
     return ()
 

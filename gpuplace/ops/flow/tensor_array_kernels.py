@@ -22,6 +22,7 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.support import no_outputs, scalar_shape, unknown_shape
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule, DTypeLike
 
 _TYPE_NAME = "N10tensorflow11TensorArrayE"
 _CONTAINER = "_tensor_arrays"
@@ -59,7 +60,7 @@ class ArrayOfTensors:
     def __init__(
         self,
         name: str,
-        dtype: Any,
+        dtype: DTypeLike,
         size: int,
         is_dynamic: bool,
         clears: bool,
@@ -76,7 +77,7 @@ class ArrayOfTensors:
         """The error with that sentence."""
         return InvalidArgumentError.of(f"TensorArray {self.name}: {sentence}")
 
-    def write(self, xp: Any, index: int, value: Any) -> None:
+    def write(self, xp: ArrayModule, index: int, value: Array) -> None:
         """Writes an element; adds it up in a gradient."""
         if value.dtype != self.dtype:
             raise self.error(
@@ -111,7 +112,7 @@ class ArrayOfTensors:
         if self.has_one_shape:
             self.shape = self.shape.merge_with(TensorShape.of(value.shape))
 
-    def read(self, xp: Any, index: int, clears: bool | None = None) -> Any:
+    def read(self, xp: ArrayModule, index: int, clears: bool | None = None) -> Array:
         """Reads an element."""
         if not 0 <= index < len(self.elements):
             raise self.error(f"Tried to read from index {index} but array size is: {len(self.elements)}")
@@ -128,7 +129,7 @@ class ArrayOfTensors:
             element.value, element.is_cleared = None, True
         return value
 
-    def _unwritten(self, xp: Any, index: int, element: _Element) -> Any:
+    def _unwritten(self, xp: ArrayModule, index: int, element: _Element) -> Array:
         known = element.shape
         if known is None and self.shape.is_fully_defined():
             known = self.shape.known_sizes
@@ -197,24 +198,24 @@ def _make(
 
 
 @compute("TensorArrayGradV3")
-def _gradient(xp: Any, handle: Any, flow_in: Any, *, source: bytes, ctx: KernelContext) -> Any:
+def _gradient(xp: ArrayModule, handle: Any, flow_in: Any, *, source: bytes, ctx: KernelContext) -> Any:
     made = handle.resource.gradient(source)
     return ResourceHandle(ctx.device, _CONTAINER, made.name, _TYPE_NAME, made), flow_in
 
 
 @compute("TensorArrayReadV3")
-def _read(xp: Any, handle: Any, index: Any, flow_in: Any) -> Any:
+def _read(xp: Any, handle: Any, index: Any, flow_in: Array) -> Any:
     return handle.resource.read(xp, int(index))
 
 
 @compute("TensorArrayWriteV3")
-def _write(xp: Any, handle: Any, index: Any, value: Any, flow_in: Any) -> Any:
+def _write(xp: Any, handle: Any, index: Any, value: Any, flow_in: Array) -> Array:
     handle.resource.write(xp, int(index), value)
     return flow_in
 
 
 @compute("TensorArrayGatherV3")
-def _gather(xp: Any, handle: Any, indices: Any, flow_in: Any, *, element_shape: Any) -> Any:
+def _gather(xp: ArrayModule, handle: Any, indices: Array, flow_in: Array, *, element_shape: Any) -> Array:
     array = handle.resource
     if not len(indices):
         shape = array.shape.merge_with(element_shape)
@@ -235,7 +236,7 @@ def _gather(xp: Any, handle: Any, indices: Any, flow_in: Any, *, element_shape: 
 
 
 @compute("TensorArrayScatterV3")
-def _scatter(xp: Any, handle: Any, indices: Any, value: Any, flow_in: Any) -> Any:
+def _scatter(xp: ArrayModule, handle: Any, indices: Array, value: Array, flow_in: Array) -> Array:
     array = handle.resource
     if not value.ndim or len(indices) != len(value):
         raise array.error(
@@ -248,7 +249,7 @@ def _scatter(xp: Any, handle: Any, indices: Any, value: Any, flow_in: Any) -> An
 
 
 @compute("TensorArrayConcatV3")
-def _concat(xp: Any, handle: Any, flow_in: Any, *, element_shape_except0: Any) -> Any:
+def _concat(xp: Any, handle: Any, flow_in: Array, *, element_shape_except0: Any) -> Any:
     array = handle.resource
     values = [array.read(xp, index) for index in range(len(array.elements))]
     lengths = np.array([len(value) for value in values], np.int64)
@@ -271,7 +272,7 @@ def _concat(xp: Any, handle: Any, flow_in: Any, *, element_shape_except0: Any) -
 
 
 @compute("TensorArraySplitV3")
-def _split(xp: Any, handle: Any, value: Any, lengths: Any, flow_in: Any) -> Any:
+def _split(xp: ArrayModule, handle: Any, value: Array, lengths: Array, flow_in: Array) -> Array:
     array = handle.resource
     sizes = lengths.tolist()
     if sum(sizes) != len(value):
@@ -292,12 +293,12 @@ def _split(xp: Any, handle: Any, value: Any, lengths: Any, flow_in: Any) -> Any:
 
 
 @compute("TensorArraySizeV3")
-def _size(xp: Any, handle: Any, flow_in: Any) -> Any:
+def _size(xp: ArrayModule, handle: Any, flow_in: Array) -> Any:
     return np.asarray(len(handle.resource.elements), np.int32)
 
 
 @compute("TensorArrayCloseV3")
-def _close(xp: Any, handle: Any) -> Any:
+def _close(xp: ArrayModule, handle: Any) -> Any:
     handle.resource.elements.clear()
     return ()
 

@@ -535,13 +535,13 @@ def _limited(
     """The loop with a counter of its iterations."""
     is_alone = len(loop_vars) == 1 and not keeps_structure
 
-    def arguments(values: Any) -> Any:
+    def arguments(values: TensorLike) -> Any:
         return (values,) if is_alone else values
 
-    def condition(count: Tensor, values: Any) -> Tensor:
+    def condition(count: Tensor, values: TensorLike) -> Tensor:
         return apply_op("LogicalAnd", x=count < limit, y=cond(*arguments(values))).outputs[0]
 
-    def step(count: Tensor, values: Any) -> Any:
+    def step(count: Tensor, values: TensorLike) -> Any:
         return count + 1, body(*arguments(values))
 
     return condition, step, (counter, loop_vars[0] if is_alone else loop_vars)

@@ -5,16 +5,15 @@ Source: tensorflow/python/ops/math_ops.py, release 1.15 (what is added to the gr
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpuplace.dtypes import int64
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
+from gpuplace.typing import TensorLike
 
 
-def _as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
+def _as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
     """A tensor as slices.
 
     Args:
@@ -32,7 +31,7 @@ def _as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
     return IndexedSlices(x, constant.range(0, shape[0]), shape)
 
 
-def _as_indexed_slices_list(inputs: Any, optimize: bool = True) -> list[IndexedSlices]:
+def _as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[IndexedSlices]:
     """Tensors as slices, whose positions are all of one type.
 
     Args:

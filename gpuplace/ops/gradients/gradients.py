@@ -32,6 +32,7 @@ from gpuplace.ops.gradients.registry import find_gradient, skipping
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_state import variable_shape, zeros_dtype
 from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.typing import TensorLike
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
 
@@ -160,7 +161,7 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _target(x: Any, name: str) -> Tensor:
+def _target(x: TensorLike, name: str) -> Tensor:
     """The tensor whose gradient stands for ``x``: the reference or handle of a variable."""
     if isinstance(x, ResourceVariable):
         return x.handle

@@ -32,6 +32,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import find_gradient, outputs_without_zeros, skipping
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.typing import TensorLike
 
 __all__ = ["GradientTape"]
 
@@ -88,7 +89,7 @@ class GradientTape:
         self._recording = False
         self._intervals[-1][1] = len(get_default_graph())
 
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: TensorLike) -> None:
         """Lets gradients with respect to tensors be asked for.
 
         Args:

@@ -35,7 +35,7 @@ from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
 from gpuplace.ops.variables.variables import Variable, VariableSynchronization, trainable_with
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike
+from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike, TensorLike
 
 
 def snake_case(name: str) -> str:
@@ -222,7 +222,7 @@ class Layer(Module):
 
     # What a subclass says
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes the variables; a subclass says how.
 
         Args:
@@ -230,7 +230,7 @@ class Layer(Module):
         """
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """The operations of the layer; a subclass says which.
 
         Args:
@@ -287,7 +287,7 @@ class Layer(Module):
     def add_variable(
         self,
         name: str,
-        shape: Any,
+        shape: ShapeLike,
         dtype: DTypeLike | None = None,
         initializer: InitializerLike | None = None,
         regularizer: Function | None = None,
@@ -364,7 +364,7 @@ class Layer(Module):
 
     add_weight = add_variable
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: Any, inputs: TensorLike | None = None) -> None:
         """Adds losses, also to the collection of regularization losses.
 
         Args:
@@ -381,7 +381,7 @@ class Layer(Module):
             self._conditional.extend(found)
         _add_to_collection(found, GraphKeys.REGULARIZATION_LOSSES)
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: TensorLike, inputs: TensorLike | None = None) -> None:
         """Adds updates, which are collected under ``UPDATE_OPS`` once the call is done.
 
         Args:
@@ -395,7 +395,7 @@ class Layer(Module):
         reached = reachable_from(self._inputs, found) if self._inputs else set()
         self._conditional.extend(one for one in found if one in reached)
 
-    def get_losses_for(self, inputs: Any) -> list[Any]:
+    def get_losses_for(self, inputs: TensorLike) -> list[Any]:
         """The losses that depend on inputs.
 
         Args:
@@ -403,7 +403,7 @@ class Layer(Module):
         """
         return self._depending(self.losses, inputs)
 
-    def get_updates_for(self, inputs: Any) -> list[Any]:
+    def get_updates_for(self, inputs: TensorLike) -> list[Any]:
         """The updates that depend on inputs.
 
         Args:
@@ -411,7 +411,7 @@ class Layer(Module):
         """
         return self._depending(self.updates, inputs)
 
-    def _depending(self, values: list[Any], inputs: Any) -> list[Any]:
+    def _depending(self, values: list[Any], inputs: TensorLike) -> list[Any]:
         conditional = {id(one) for one in self._conditional}
         if inputs is None:
             return [one for one in values if id(one) not in conditional]
@@ -440,7 +440,7 @@ class Layer(Module):
         _add_to_collection(self._updates, GraphKeys.UPDATE_OPS)
         return outputs
 
-    def _called(self, scope: VariableScope, inputs: Any, args: Any, kwargs: Any) -> Any:
+    def _called(self, scope: VariableScope, inputs: TensorLike, args: Any, kwargs: Any) -> Any:
         if isinstance(inputs, np.ndarray | float | int | np.generic):
             inputs = convert_to_tensor(inputs)
         elif isinstance(inputs, list | tuple) and any(
@@ -468,19 +468,19 @@ class Layer(Module):
             self._regularize(outputs, inputs)
         return outputs
 
-    def _require(self, inputs: Any) -> None:
+    def _require(self, inputs: TensorLike) -> None:
         assert_input_compatibility(self.input_spec, inputs, self.name)
         self._check(inputs)
 
-    def _check(self, inputs: Any) -> None:
+    def _check(self, inputs: TensorLike) -> None:
         """Says what is wrong with inputs before variables are made for them."""
 
-    def _shapes(self, inputs: Any) -> Any:
+    def _shapes(self, inputs: TensorLike) -> Any:
         if isinstance(inputs, list | tuple):
             return [one.get_shape() for one in flatten(inputs)]
         return inputs.get_shape() if hasattr(inputs, "get_shape") else None
 
-    def _regularize(self, outputs: Any, inputs: Any) -> None:
+    def _regularize(self, outputs: Any, inputs: TensorLike) -> None:
         if self._activity_regularizer is None:
             return
         with get_default_graph().name_scope("ActivityRegularizer"):
@@ -489,7 +489,7 @@ class Layer(Module):
                 size = cast(shape_of(output)[0], loss.dtype)
                 self.add_loss(loss / size, inputs)
 
-    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Calls the layer.
 
         Args:
@@ -515,7 +515,7 @@ class Layer(Module):
         return result
 
 
-def require_rank(inputs: Any, layer: Layer, rank: int | None = None, least: int | None = None) -> None:
+def require_rank(inputs: TensorLike, layer: Layer, rank: int | None = None, least: int | None = None) -> None:
     """ValueError in Keras's words where the rank of an input is another one.
 
     Args:

@@ -32,7 +32,7 @@ _EPSILON = 1e-7
 """What constraints add to a norm before they divide by it."""
 
 
-def linear(x: Any) -> Any:
+def linear(x: TensorLike) -> Any:
     """What it is given."""
     return x
 
@@ -160,7 +160,7 @@ class NonNeg:
         return {}
 
 
-def _norms(w: Any, axis: Any) -> Tensor:
+def _norms(w: Any, axis: TensorLike) -> Tensor:
     squares = reduce_sum(unary.square(w), axis=axis, keepdims=True)
     return unary.sqrt(clip_by_value(squares, 0.0, np.inf))
 
@@ -173,7 +173,7 @@ class MaxNorm:
         axis: the axes along which a norm is taken.
     """
 
-    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+    def __init__(self, max_value: float = 2, axis: TensorLike = 0) -> None:
         self.max_value, self.axis = max_value, axis
 
     def __call__(self, w: Any) -> Tensor:
@@ -194,7 +194,7 @@ class UnitNorm:
         axis: the axes along which a norm is taken.
     """
 
-    def __init__(self, axis: Any = 0) -> None:
+    def __init__(self, axis: TensorLike = 0) -> None:
         self.axis = axis
 
     def __call__(self, w: Any) -> Tensor:
@@ -218,7 +218,7 @@ class MinMaxNorm:
     """
 
     def __init__(
-        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: TensorLike = 0
     ) -> None:
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
 

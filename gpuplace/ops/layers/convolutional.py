@@ -25,7 +25,7 @@ from gpuplace.ops.nn.misc import bias_add
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variants import init_defaults
 from gpuplace.shapes import as_shape
-from gpuplace.typing import Function, InitializerLike, IntsLike
+from gpuplace.typing import Function, InitializerLike, IntsLike, ShapeLike, TensorLike
 
 __all__ = [
     "Conv1D", "Conv2D", "Conv2DTranspose", "SeparableConv1D", "SeparableConv2D", "conv1d", "conv2d", "conv2d_transpose",
@@ -165,7 +165,7 @@ class ConvBase(Layer):
     def _is_dilated(self) -> bool:
         return any(rate != 1 for rate in self.dilation_rate)
 
-    def _check(self, inputs: Any) -> None:
+    def _check(self, inputs: TensorLike) -> None:
         require_rank(inputs, self, rank=self._rank + 2)
 
     def _channels(self, input_shape: Any) -> int:
@@ -177,14 +177,14 @@ class ConvBase(Layer):
     def _kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (*self.kernel_size, channels, self.filters)
 
-    def _made(self, name: str, shape: Any, settings: tuple[Any, Any, Any]) -> Any:
+    def _made(self, name: str, shape: ShapeLike, settings: tuple[Any, Any, Any]) -> Any:
         initializer, regularizer, constraint = settings
         return self.add_variable(name, shape, None, initializer, regularizer, constraint=constraint)
 
     def _build_kernels(self, channels: int) -> None:
         self.kernel = self._made("kernel", self._kernel_shape(channels), self._of_kernel)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes the kernel and the bias.
 
         Args:
@@ -202,7 +202,7 @@ class ConvBase(Layer):
     def _after_build(self) -> None:
         """What TensorFlow makes along with the variables."""
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Convolves, adds the bias and activates.
 
         Args:
@@ -213,13 +213,13 @@ class ConvBase(Layer):
         outputs = self._convolve(inputs)
         return outputs if self.activation is None else self.activation(outputs)
 
-    def _convolve(self, inputs: Any) -> Tensor:
+    def _convolve(self, inputs: TensorLike) -> Tensor:
         raise NotImplementedError
 
     def _biased(self, outputs: Any) -> Any:
         return outputs if self.bias is None else bias_add(outputs, self.bias, data_format=self._order)
 
-    def _causal(self, inputs: Any) -> Any:
+    def _causal(self, inputs: TensorLike) -> Any:
         """Sequences with zeros in front, for ``"causal"``."""
         if self.padding != "causal":
             return inputs
@@ -598,7 +598,7 @@ class SeparableConv2D(_Separable):
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
 
-    def _convolve(self, inputs: Any) -> Tensor:
+    def _convolve(self, inputs: TensorLike) -> Tensor:
         outputs = nn_separable_conv2d(
             inputs,
             self.depthwise_kernel,
@@ -650,7 +650,7 @@ class SeparableConv1D(_Separable):
 
     _rank = 1
 
-    def _convolve(self, inputs: Any) -> Tensor:
+    def _convolve(self, inputs: TensorLike) -> Tensor:
         inputs = self._causal(inputs)
         axis = 2 if self._first else 1
         steps = self.strides * 2

@@ -89,7 +89,7 @@ class Dense(Layer):
         self.kernel: Any = None
         self.bias: Any = None
 
-    def _check(self, inputs: Any) -> None:
+    def _check(self, inputs: TensorLike) -> None:
         require_rank(inputs, self, least=2)
 
     def build(self, input_shape: Any) -> None:
@@ -125,7 +125,7 @@ class Dense(Layer):
             )
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """The product, the bias and the activation.
 
         Args:
@@ -250,7 +250,7 @@ class Dropout(Layer):
         super().__init__(name=name, **kwargs)
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
-    def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, training: Any = False, **kwargs: Any) -> Tensor:
         """Drops elements, or not.
 
         Args:

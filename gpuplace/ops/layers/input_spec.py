@@ -11,7 +11,7 @@ from typing import Any
 from gpuplace.dtypes import as_dtype
 from gpuplace.ops.nest import flatten
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = ["InputSpec", "assert_input_compatibility", "to_tensor_shape"]
 
@@ -94,7 +94,7 @@ def to_tensor_shape(spec: InputSpec) -> TensorShape:
     return TensorShape(sizes)
 
 
-def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) -> None:
+def assert_input_compatibility(input_spec: Any, inputs: TensorLike, layer_name: str) -> None:
     """Checks that inputs are what a layer takes.
 
     Args:

@@ -29,7 +29,7 @@ from gpuplace.ops.variables import state
 from gpuplace.ops.variables.init_ops import Ones, Zeros
 from gpuplace.ops.variables.variables import VariableAggregation, VariableSynchronization
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import Function, InitializerLike, ShapeLike, TensorLike
+from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike, TensorLike
 
 __all__ = ["BatchNormalization", "batch_normalization"]
 
@@ -86,7 +86,7 @@ class BatchNormalization(Layer):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: TensorLike = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
@@ -215,7 +215,7 @@ class BatchNormalization(Layer):
             scope.set_partitioner(partitioner)
         self.built = True
 
-    def _build_averages(self, sizes: list[Any], dtype: Any) -> None:
+    def _build_averages(self, sizes: list[Any], dtype: DTypeLike) -> None:
         def average(name: str, initializer: Any) -> Any:
             return self.add_variable(
                 name,
@@ -262,7 +262,7 @@ class BatchNormalization(Layer):
         parted = reshaping.reshape(inputs, [self.virtual_batch_size, -1, *shape[1:]])
         return reshaping.reshape(self._plain(parted, training), shape)
 
-    def _fused(self, inputs: Any, training: Any) -> Tensor:
+    def _fused(self, inputs: TensorLike, training: Any) -> Tensor:
         beta = self.beta if self.center else self._beta
         gamma = self.gamma if self.scale else self._gamma
         order = "NCHW" if self.axis == [1] else "NHWC"
@@ -364,7 +364,7 @@ class BatchNormalization(Layer):
 
         return smart_cond(training, updated, lambda: self.moving_variance)
 
-    def _corrections(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
+    def _corrections(self, mean: TensorLike, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
         """What brings a batch's normalised values to those of the averages: ``r`` and ``d``; mean and variance again.
 
         Source: Ioffe, Batch Renormalization (2017), and keras/layers/normalization.py, release 1.15.
@@ -407,7 +407,7 @@ class BatchNormalization(Layer):
         return as_shape(input_shape)
 
 
-def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tuple[Any, Any]:
+def _composed(scale: TensorLike, offset: TensorLike, then_scale: Any, then_offset: Any) -> tuple[Any, Any]:
     """The scale and the offset of two transformations, one after the other."""
     if then_scale is not None:
         scale = scale * then_scale

@@ -20,7 +20,7 @@ from gpuplace.ops.layers.convolutional import (
 )
 from gpuplace.ops.nn.pool import avg_pool, max_pool
 from gpuplace.ops.variants import init_defaults
-from gpuplace.typing import IntsLike
+from gpuplace.typing import IntsLike, TensorLike
 
 __all__ = [
     "AveragePooling1D", "AveragePooling2D", "MaxPooling1D", "MaxPooling2D", "average_pooling1d", "average_pooling2d",
@@ -53,10 +53,10 @@ class PoolingBase(Layer):
         self.data_format = normalize_data_format(data_format)
         self._first = self.data_format == "channels_first"
 
-    def _check(self, inputs: Any) -> None:
+    def _check(self, inputs: TensorLike) -> None:
         require_rank(inputs, self, rank=self._rank + 2)
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Pools.
 
         Args:

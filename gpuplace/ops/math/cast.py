@@ -5,7 +5,7 @@ Source: tensorflow/core/kernels/cast_op.cc, bitcast_op.cc and tensorflow/python/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuplace.dtypes import (
@@ -28,7 +28,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = [
     "cast", "saturate_cast", "to_float", "to_double", "to_int32", "to_int64", "to_bfloat16", "to_complex64",
@@ -71,7 +71,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
 
 @binder("Cast", elementwise=True)
-def _cast(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _cast(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     if (attrs["SrcT"].name == "string") != (attrs["DstT"].name == "string"):
         raise UnimplementedError.of(
             f"Cast {attrs['SrcT'].name} to {attrs['DstT'].name} is not supported",
@@ -240,7 +240,7 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
 
 @compute("Bitcast", shares=True)
-def _bitcast(xp: Any, input: Any, *, type: Any) -> Any:
+def _bitcast(xp: ArrayModule, input: Array, *, type: Any) -> Array:
     old, wanted = input.dtype.itemsize, type.numpy_dtype
     if old == wanted.itemsize:
         return xp.ascontiguousarray(input).view(wanted).reshape(input.shape)

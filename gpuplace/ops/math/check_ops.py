@@ -624,7 +624,7 @@ _ANY_RANK, _ANY_SIZE = (..., "*"), (None, ".")
 """Symbols for any number of dimensions, and for one of any size."""
 
 
-def _symbols(x: Any, shape: Any, text: str) -> tuple[Any, ...]:
+def _symbols(x: TensorLike, shape: Any, text: str) -> tuple[Any, ...]:
     """The symbols of a shape; ValueError if they are none."""
     name = getattr(x, "name", "")
     if not hasattr(shape, "__iter__") and not hasattr(shape, "__getitem__"):
@@ -799,7 +799,7 @@ def _differences(x: Tensor) -> Tensor:
     return upper - lower
 
 
-def _steps_are(op_type: str, x: Any, name: str | None, default_name: str) -> Tensor:
+def _steps_are(op_type: str, x: TensorLike, name: str | None, default_name: str) -> Tensor:
     with name_scope(name, default_name, [x]):
         steps = _differences(convert_to_tensor(x, name="x"))
         holds = new(op_type, x=make_constant(0, steps.dtype.base_dtype), y=steps)

@@ -5,7 +5,7 @@ Source: tensorflow/core/kernels/cwise_op_*.cc and tensorflow/python/ops/math_ops
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
@@ -17,7 +17,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes, require_rank, require_rank_at_least
 from gpuplace.ops.support import binary_ufunc, broadcast, broadcast_shape, new, unary_ufunc
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_not",
@@ -64,7 +64,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @binder("Equal", "NotEqual", elementwise=True)
-def _equal(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _equal(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     """``incompatible_shape_error=False`` (2.x): tensors that do not broadcast are different, a scalar answer."""
     function = xp.equal if op.type == "Equal" else xp.not_equal
     if attrs["T"].as_numpy_dtype is object:
@@ -72,7 +72,7 @@ def _equal(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     if attrs.get("incompatible_shape_error", True):
         return function
 
-    def compare(x: Any, y: Any) -> Any:
+    def compare(x: Array, y: Array) -> Any:
         try:
             return function(x, y)
         except ValueError:
@@ -192,7 +192,7 @@ def approximate_equal(
 
 
 @compute("ApproximateEqual", elementwise=True)
-def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
+def _approximate_equal(xp: ArrayModule, x: Array, y: Array, *, tolerance: float) -> Array:
     return xp.less(xp.absolute(xp.subtract(x, y)), x.dtype.type(tolerance))
 
 
@@ -377,16 +377,16 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 @compute("LeftShift", fresh=True)
-def _left_shift(xp: Any, x: Any, y: Any) -> Any:
+def _left_shift(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.left_shift(x, _limited(xp, y))
 
 
 @compute("RightShift", fresh=True)
-def _right_shift(xp: Any, x: Any, y: Any) -> Any:
+def _right_shift(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.right_shift(x, _limited(xp, y))
 
 
-def _limited(xp: Any, y: Any) -> Any:
+def _limited(xp: ArrayModule, y: Array) -> Array:
     kind = y.dtype.type
     return xp.clip(y, kind(0), kind(y.dtype.itemsize * 8 - 1))
 
@@ -413,11 +413,11 @@ Tensor._override_operator("__invert__", lambda x: logical_not(x))
 
 
 def _logical_operator(name: str, function: Callable[..., Tensor]) -> None:
-    def forward(x: Tensor, y: Any) -> Tensor:
+    def forward(x: Tensor, y: TensorLike) -> Tensor:
         with name_scope(None, name, [x, y]) as scope:
             return function(x, convert_to_tensor(y, dtype_hint=x.dtype.base_dtype, name="y"), name=scope)
 
-    def backward(y: Tensor, x: Any) -> Tensor:
+    def backward(y: Tensor, x: TensorLike) -> Tensor:
         with name_scope(None, name, [x, y]) as scope:
             return function(convert_to_tensor(x, y.dtype.base_dtype, name="x"), y, name=scope)
 
@@ -453,7 +453,7 @@ def compare_and_bitpack(input: TensorLike, threshold: TensorLike, name: str | No
 
 
 @compute("CompareAndBitpack", fresh=True)
-def _compare_and_bitpack(xp: Any, input: Any, threshold: Any) -> Any:
+def _compare_and_bitpack(xp: ArrayModule, input: Array, threshold: Array) -> Array:
     if not input.ndim:
         raise InvalidArgumentError.of("Input should be at least a vector, but saw a scalar.")
     if threshold.ndim:

@@ -25,7 +25,7 @@ from gpuplace.ops.math.check_ops import assert_less, assert_non_negative
 from gpuplace.ops.math.comparison import equal
 from gpuplace.ops.math.reduction import reduce_max
 from gpuplace.ops.support import new
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = ["confusion_matrix"]
 
@@ -89,7 +89,7 @@ def confusion_matrix(
 
 
 def remove_squeezable_dimensions(
-    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+    labels: TensorLike, predictions: TensorLike, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Any, Any]:
     """Labels and predictions without a last axis of size 1 that one of them has too many.
 
@@ -120,7 +120,9 @@ def remove_squeezable_dimensions(
 
 
 @compute("SparseTensorDenseAdd")
-def _sparse_tensor_dense_add(xp: Any, a_indices: Any, a_values: Any, a_shape: Any, b: Any) -> Any:
+def _sparse_tensor_dense_add(
+    xp: ArrayModule, a_indices: Array, a_values: Array, a_shape: Array, b: Array
+) -> Array:
     if tuple(a_shape.tolist()) != b.shape:
         raise InvalidArgumentError.of(
             f"Dimension 0 does not equal (no broadcasting is supported): sparse side {a_shape.tolist()} vs dense side"

@@ -9,7 +9,7 @@ release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuplace.dtypes import DType, float32, float64
@@ -27,12 +27,12 @@ from gpuplace.ops.support import (
     new,
     sum_to,
 )
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 Gradients = tuple[Tensor | None, Tensor | None]
 
 
-def _integer_division(xp: Any, op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
+def _integer_division(xp: ArrayModule, op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` after a check for zero, which only the CPU makes: on a GPU it would cost a copy to the host."""
     if xp.__name__ != "numpy":
         return function
@@ -101,7 +101,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 @binder("Div", "TruncateDiv", elementwise=True)
-def _div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _div(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     """The op ``Div`` of 1.15 divides integers as C does."""
     if attrs["T"].is_integer:
         return _integer_division(xp, op, _truncated_quotient(xp))
@@ -151,7 +151,7 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("DivNoNan", elementwise=True)
-def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
+def _div_no_nan(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.where(y == 0, xp.zeros_like(y), xp.true_divide(x, y))
 
 
@@ -219,7 +219,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @binder("FloorDiv", elementwise=True)
-def _floor_div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _floor_div(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     if attrs["T"].is_integer:
         return _integer_division(xp, op, xp.floor_divide)
     return lambda x, y: xp.floor(xp.true_divide(x, y))
@@ -271,7 +271,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 @binder("FloorMod", elementwise=True)
 @binder("Mod", "TruncateMod", fresh=True)
-def _mod(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _mod(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     function = xp.remainder if op.type == "FloorMod" else xp.fmod
     return _integer_division(xp, op, function) if attrs["T"].is_integer else function
 

@@ -26,6 +26,7 @@ from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.support import conjugate, like, new
+from gpuplace.typing import Array, ArrayModule
 
 _DOTS = "..."
 
@@ -37,7 +38,7 @@ def _terms(equation: bytes | str) -> tuple[list[str], str]:
 
 
 @compute("Einsum", fresh=True)
-def _einsum(xp: Any, inputs: Sequence[Any], *, equation: bytes) -> Any:
+def _einsum(xp: ArrayModule, inputs: Sequence[Any], *, equation: bytes) -> Array:
     terms, result = _terms(equation)
     if len(terms) != len(inputs):
         raise InvalidArgumentError.of(f"Expected {len(terms)} inputs but got: {len(inputs)}")

@@ -55,7 +55,7 @@ from gpuplace.ops.support import (
 )
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import DTypeLike, ShapeLike, TensorLike, TensorsLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike, TensorsLike
 
 __all__ = [
     "add", "add_v2", "subtract", "multiply", "multiply_no_nan", "div", "divide", "truediv", "realdiv", "floordiv",
@@ -106,7 +106,7 @@ def add_v2(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @binder("Add", "AddV2", elementwise=True)
-def _add(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _add(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     if attrs["T"] is string:
         return lambda x, y: xp.asarray(xp.add(x, y), object)
     return xp.add
@@ -223,7 +223,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
 
 @compute("MulNoNan", elementwise=True)
-def _mul_no_nan(xp: Any, x: Any, y: Any) -> Any:
+def _mul_no_nan(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.where(y == 0, xp.zeros_like(y), xp.multiply(x, y))
 
 
@@ -269,11 +269,11 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @binder("Pow", elementwise=True, slow=True)
-def _pow(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _pow(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     if not attrs["T"].is_integer or xp.__name__ != "numpy":
         return xp.power
 
-    def power(x: Any, y: Any) -> Any:
+    def power(x: Array, y: Any) -> Any:
         if (y < 0).any():
             raise InvalidArgumentError.of("Integers to negative integer powers are not allowed")
         return xp.power(x, y)
@@ -387,7 +387,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
 
 
 @compute("SquaredDifference", elementwise=True)
-def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
+def _squared_difference(xp: ArrayModule, x: Array, y: Array) -> Array:
     difference = xp.subtract(x, y)
     return xp.multiply(xp.conjugate(difference) if difference.dtype.kind == "c" else difference, difference)
 
@@ -475,12 +475,12 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Xlogy", elementwise=True)
-def _xlogy(xp: Any, x: Any, y: Any) -> Any:
+def _xlogy(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.where(x == 0, xp.zeros_like(x), xp.multiply(x, xp.log(y)))
 
 
 @compute("Xdivy", elementwise=True)
-def _xdivy(xp: Any, x: Any, y: Any) -> Any:
+def _xdivy(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.where(x == 0, xp.zeros_like(x), xp.true_divide(x, y))
 
 
@@ -543,7 +543,7 @@ def add_n(inputs: TensorsLike, name: str | None = None) -> Tensor:
 
 @binder("AddN", elementwise=True)
 def _bind_add_n(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[..., Any]:
     """The bare ``add`` of two tensors whose shapes were checked when the graph was built."""
     shapes = [tensor.shape for tensor in op.inputs]
@@ -555,7 +555,7 @@ def _bind_add_n(
 
 
 @compute("AccumulateNV2", fresh=True)
-def _add_n(xp: Any, inputs: list[Any], *, ctx: KernelContext) -> Any:
+def _add_n(xp: ArrayModule, inputs: list[Any], *, ctx: KernelContext) -> Array:
     for position, other in enumerate(inputs):
         if other.shape != inputs[0].shape:
             shapes = [brackets(TensorShape.of(value.shape)) for value in (inputs[0], other)]
@@ -660,7 +660,7 @@ def clip_by_value(
 
 
 @compute("ClipByValue", elementwise=True)
-def _clip_by_value(xp: Any, t: Any, low: Any, high: Any) -> Any:
+def _clip_by_value(xp: ArrayModule, t: Array, low: Array, high: Array) -> Array:
     return xp.maximum(xp.minimum(t, high), low)
 
 
@@ -692,7 +692,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
 
 
 @compute("Complex", fresh=True)
-def _complex(xp: Any, real: Any, imag: Any, *, Tout: Any) -> Any:
+def _complex(xp: ArrayModule, real: Array, imag: Array, *, Tout: Any) -> Array:
     result = xp.empty(xp.broadcast(real, imag).shape, Tout.as_numpy_dtype)
     result.real, result.imag = real, imag
     return result
@@ -770,7 +770,7 @@ def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
 def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
     """Installs ``__name__`` and ``__rname__``; what is not a tensor becomes a constant ``<name>/y`` or ``<name>/x``."""
 
-    def forward(x: Tensor, y: Any) -> Any:
+    def forward(x: Tensor, y: TensorLike) -> Any:
         with name_scope(None, name, [x, y]) as scope:
             if not isinstance(y, Tensor):
                 by_right = getattr(type(y), f"_{name}_to_tensor", None)  # of sparse tensors
@@ -784,7 +784,7 @@ def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
                     raise
             return function(x, y, name=scope)
 
-    def backward(y: Tensor, x: Any) -> Any:
+    def backward(y: Tensor, x: TensorLike) -> Any:
         with name_scope(None, name, [x, y]) as scope:
             x = convert_to_tensor(x, dtype=y.dtype.base_dtype, name="x")
             return function(x, y, name=scope)

@@ -27,7 +27,7 @@ from gpuplace.ops.math.unary import real, reciprocal, square
 from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["qr", "self_adjoint_eig", "self_adjoint_eigvals", "svd"]
 
@@ -41,7 +41,7 @@ class Qr(NamedTuple):
     """Upper triangular."""
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Returns the QR decomposition of matrices, ``input = q @ r``.
 
     Args:
@@ -75,7 +75,7 @@ def _wide(matrices: Any) -> Any:
 
 
 @compute("Qr", fresh=True)
-def _qr(xp: Any, matrices: Any, *, full_matrices: bool) -> tuple[Any, Any]:
+def _qr(xp: ArrayModule, matrices: Array, *, full_matrices: bool) -> tuple[Any, Any]:
     q, r = xp.linalg.qr(_wide(matrices), mode="complete" if full_matrices else "reduced")
     return q.astype(matrices.dtype, copy=False), r.astype(matrices.dtype, copy=False)
 
@@ -156,7 +156,7 @@ def _eig_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("SelfAdjointEigV2", fresh=True)
-def _eig(xp: Any, matrices: Any, *, compute_v: bool) -> tuple[Any, Any]:
+def _eig(xp: ArrayModule, matrices: Array, *, compute_v: bool) -> tuple[Any, Any]:
     if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
         raise InvalidArgumentError.of(f"Input matrix must be square, got {list(matrices.shape)}")
     if not matrices.shape[-1]:
@@ -234,7 +234,7 @@ def _svd_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("Svd", fresh=True)
-def _svd(xp: Any, matrices: Any, *, compute_uv: bool, full_matrices: bool) -> tuple[Any, Any, Any]:
+def _svd(xp: ArrayModule, matrices: Array, *, compute_uv: bool, full_matrices: bool) -> tuple[Any, Any, Any]:
     dtype = matrices.dtype
     if not compute_uv:
         s = xp.linalg.svd(_wide(matrices), compute_uv=False)

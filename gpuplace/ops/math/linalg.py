@@ -23,7 +23,7 @@ from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag_part,
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "cholesky", "cholesky_solve", "matrix_determinant", "matrix_inverse", "matrix_solve",
@@ -68,7 +68,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
 
 
 @compute("MatrixInverse", fresh=True)
-def _matrix_inverse(xp: Any, input: Any, *, adjoint: bool) -> Any:
+def _matrix_inverse(xp: ArrayModule, input: Array, *, adjoint: bool) -> Array:
     _check_square(input)
     source = xp.conjugate(xp.swapaxes(input, -1, -2)) if adjoint else input
     try:
@@ -109,7 +109,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("MatrixDeterminant", fresh=True)
-def _matrix_determinant(xp: Any, input: Any) -> Any:
+def _matrix_determinant(xp: ArrayModule, input: Array) -> Array:
     _check_square(input)
     return xp.asarray(xp.linalg.det(input)).astype(input.dtype)
 
@@ -146,7 +146,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Cholesky", fresh=True)
-def _cholesky(xp: Any, input: Any) -> Any:
+def _cholesky(xp: ArrayModule, input: Array) -> Array:
     _check_square(input)
     try:
         return xp.linalg.cholesky(input).astype(input.dtype)
@@ -210,7 +210,7 @@ def matrix_solve(
 
 
 @compute("MatrixSolve", fresh=True)
-def _matrix_solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
+def _matrix_solve(xp: ArrayModule, matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
     _check_square(matrix)
     if rhs.ndim < 2 or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
         shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
@@ -272,7 +272,9 @@ def matrix_triangular_solve(
 
 
 @compute("MatrixTriangularSolve", fresh=True)
-def _matrix_triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
+def _matrix_triangular_solve(
+    xp: ArrayModule, matrix: Array, rhs: Array, *, lower: bool, adjoint: bool
+) -> Array:
     _check_square(matrix)
     if rhs.ndim != matrix.ndim or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
         shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
@@ -340,7 +342,7 @@ def log_matrix_determinant(input: TensorLike, name: str | None = None) -> tuple[
 
 
 @compute("LogMatrixDeterminant", fresh=True)
-def _log_matrix_determinant(xp: Any, input: Any) -> tuple[Any, Any]:
+def _log_matrix_determinant(xp: ArrayModule, input: Array) -> tuple[Any, Any]:
     _check_square(input)
     sign, logarithm = xp.linalg.slogdet(input)
     return xp.asarray(sign).astype(input.dtype), xp.asarray(logarithm).astype(input.dtype)

@@ -33,7 +33,7 @@ from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, re
 from gpuplace.ops.support import broadcast, conjugate, new, same_shape, shape_tensor, sum_to
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "matmul", "batch_matmul", "sparse_matmul", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "matrix_band_part",
@@ -112,7 +112,7 @@ def _through_single(product: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
     return run
 
 
-def _product_for(xp: Any, op: Operation) -> Callable[[Any, Any], Any]:
+def _product_for(xp: ArrayModule, op: Operation) -> Callable[[Any, Any], Any]:
     """What multiplies the matrices of a ``MatMul``, and nothing around it that their type and shapes do not need."""
     if xp is not np:
         return xp.matmul if op.attrs["T"].size != 2 else _through_single(xp.matmul)
@@ -161,7 +161,7 @@ def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
 
 
 @compute("SparseMatMul", fresh=True)
-def _sparse_matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _sparse_matmul(xp: ArrayModule, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
     left, right = a.astype(xp.float32), b.astype(xp.float32)
     left, right = left.T if transpose_a else left, right.T if transpose_b else right
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
@@ -244,13 +244,13 @@ def batch_matmul(
     return new("BatchMatMul", name, x=x, y=y, adj_x=adj_x, adj_y=adj_y)
 
 
-def _adjoint(xp: Any, x: Any) -> Any:
+def _adjoint(xp: ArrayModule, x: Array) -> Array:
     turned = xp.swapaxes(x, -1, -2)
     return xp.conjugate(turned) if x.dtype.kind == "c" else turned
 
 
 @compute("BatchMatMul", "BatchMatMulV2", fresh=True)
-def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
+def _batch_matmul(xp: ArrayModule, x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
     if x.ndim < 2 or y.ndim < 2:
         index, wrong = (0, x) if x.ndim < 2 else (1, y)
         raise InvalidArgumentError.of(f"In[{index}] ndims must be >= 2: {wrong.ndim}")
@@ -402,7 +402,7 @@ def _is(given: TensorLike, default: int) -> bool:
 
 
 @compute("MatrixDiag")
-def _matrix_diag(xp: Any, diagonal: Any) -> Any:
+def _matrix_diag(xp: ArrayModule, diagonal: Array) -> Array:
     if not diagonal.ndim:
         raise InvalidArgumentError.of("diagonal must be at least 1-dim, received shape: []")
     size = diagonal.shape[-1]
@@ -454,7 +454,7 @@ def matrix_diag_part(
 
 
 @compute("MatrixDiagPart")
-def _matrix_diag_part(xp: Any, input: Any) -> Any:
+def _matrix_diag_part(xp: ArrayModule, input: Array) -> Array:
     _require_matrix(input)
     return xp.array(xp.diagonal(input, axis1=-2, axis2=-1))
 
@@ -513,7 +513,7 @@ def matrix_set_diag(
 
 
 @compute("MatrixSetDiag")
-def _matrix_set_diag(xp: Any, input: Any, diagonal: Any) -> Any:
+def _matrix_set_diag(xp: ArrayModule, input: Array, diagonal: Array) -> Array:
     _require_matrix(input)
     size = min(input.shape[-2:])
     if diagonal.shape != (*input.shape[:-2], size):
@@ -584,7 +584,7 @@ def matrix_band_part(
 
 
 @compute("MatrixBandPart")
-def _matrix_band_part(xp: Any, input: Any, num_lower: Any, num_upper: Any) -> Any:
+def _matrix_band_part(xp: ArrayModule, input: Array, num_lower: Array, num_upper: Array) -> Array:
     _require_matrix(input)
     rows, columns = input.shape[-2:]
     lower = int_of(num_lower, "num_lower must be scalar, got shape")
@@ -629,7 +629,7 @@ def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Diag")
-def _diag(xp: Any, diagonal: Any) -> Any:
+def _diag(xp: ArrayModule, diagonal: Array) -> Array:
     result = xp.zeros((diagonal.size, diagonal.size), diagonal.dtype)
     at = xp.arange(diagonal.size)
     result[at, at] = diagonal.reshape(-1)
@@ -665,7 +665,7 @@ def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("DiagPart")
-def _diag_part(xp: Any, input: Any) -> Any:
+def _diag_part(xp: ArrayModule, input: Array) -> Array:
     half = input.ndim // 2
     if input.ndim % 2 or not input.ndim or input.shape[:half] != input.shape[half:]:
         raise InvalidArgumentError.of(
@@ -732,7 +732,7 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Cross")
-def _cross(xp: Any, a: Any, b: Any) -> Any:
+def _cross(xp: ArrayModule, a: Array, b: Array) -> Array:
     if a.shape != b.shape or not a.ndim or a.shape[-1] != 3:
         raise InvalidArgumentError.of(
             f"Both inputs must be of same shape, with 3 elements in the last dimension:"

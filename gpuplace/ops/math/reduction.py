@@ -37,7 +37,7 @@ from gpuplace.ops.support import conjugate, like, new, new_list
 from gpuplace.ops.variants import variant_of
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = [
     "reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all",
@@ -73,7 +73,7 @@ def _reduce(
     return output
 
 
-def _axes(x: Any, axis: Any) -> Any:
+def _axes(x: TensorLike, axis: TensorLike) -> Any:
     if axis is not None:
         return axis
     if x.shape.ndims is not None:
@@ -156,7 +156,7 @@ def reduce_sum() -> None:
 
 
 @binder("Sum", fresh=True)
-def _bind_sum(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _bind_sum(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     """One call for few elements, over the dimensions that are known beforehand, unless others are fed."""
     keep = attrs["keep_dims"]
     general = functools.partial(_sum, xp, keep_dims=keep)
@@ -185,7 +185,7 @@ def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any
     return _total(xp, "sum", input, axes, keep_dims)
 
 
-def _total(xp: Any, how: str, x: Any, axes: tuple[int, ...], keep: bool) -> Any:
+def _total(xp: ArrayModule, how: str, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     total = reduced(xp, how, x, axes)
     return (
         total.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)]) if keep else total
@@ -278,7 +278,7 @@ def reduce_mean() -> None:
 
 
 @compute("Mean", fresh=True)
-def _mean(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+def _mean(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
         return input.copy()
@@ -333,7 +333,7 @@ def reduce_prod() -> None:
 
 
 @compute("Prod", fresh=True)
-def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+def _prod(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
         return input.copy()
@@ -421,7 +421,7 @@ def reduce_min() -> None:
 
 
 @compute("Max", fresh=True)
-def _max(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+def _max(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     axes = _dimensions(reduction_indices, input.ndim)
     return _extreme(
         xp, xp.max, input, axes, keep_dims, lambda kind: -float("inf") if kind.is_floating else kind.min
@@ -429,7 +429,7 @@ def _max(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any
 
 
 @compute("Min", fresh=True)
-def _min(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+def _min(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     axes = _dimensions(reduction_indices, input.ndim)
     return _extreme(
         xp, xp.min, input, axes, keep_dims, lambda kind: float("inf") if kind.is_floating else kind.max
@@ -437,7 +437,7 @@ def _min(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any
 
 
 def _extreme(
-    xp: Any, function: Any, x: Any, axes: tuple[int, ...], keep: bool, neutral: Callable[[Any], Any]
+    xp: ArrayModule, function: Any, x: Any, axes: tuple[int, ...], keep: bool, neutral: Callable[[Any], Any]
 ) -> Any:
     if not axes:
         return x.copy()
@@ -505,12 +505,12 @@ def reduce_all() -> None:
 
 
 @compute("Any", fresh=True)
-def _any(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+def _any(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     return xp.any(input, axis=_dimensions(reduction_indices, input.ndim), keepdims=keep_dims)
 
 
 @compute("All", fresh=True)
-def _all(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+def _all(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     return xp.all(input, axis=_dimensions(reduction_indices, input.ndim), keepdims=keep_dims)
 
 
@@ -541,7 +541,7 @@ def reduce_euclidean_norm(
 
 
 @compute("EuclideanNorm", fresh=True)
-def _euclidean_norm(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+def _euclidean_norm(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     axes = _dimensions(reduction_indices, input.ndim)
     squares = input * xp.conjugate(input)
     if squares.dtype.kind == "c":  # of which the imaginary part is zero, where rounding leaves something
@@ -762,7 +762,7 @@ def norm(
 
 
 def normalize(
-    tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike, ord: Any = "euclidean", axis: TensorLike | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Returns vectors or matrices divided by their norms, and the norms.
 

@@ -32,7 +32,7 @@ from gpuplace.ops.support import like, new, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "segment_sum", "segment_mean", "segment_prod", "segment_max", "segment_min", "unsorted_segment_sum",
@@ -156,7 +156,7 @@ def _combined(xp: Any, how: str, rows: Any, ids: Any, count: int, empty: Any) ->
     return (total / sizes.reshape(-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype)
 
 
-def check_sorted_ids(xp: Any, ids: Any, count: int) -> None:
+def check_sorted_ids(xp: ArrayModule, ids: Array, count: int) -> None:
     """InvalidArgumentError, as TensorFlow's loop over the segments finds it, unless ids are sorted and in range.
 
     Args:
@@ -294,7 +294,7 @@ def unsorted_segment_min(
 
 
 @compute("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", fresh=True)
-def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *, ctx: Any) -> Any:
+def _unsorted_segment(xp: Any, data: Array, segment_ids: Array, num_segments: Array, *, ctx: Any) -> Any:
     count = int_of(num_segments, "num_segments should be a scalar, not shape")
     if count < 0:
         raise InvalidArgumentError.of(f"Input num_segments == {count} must not be negative.")

@@ -15,7 +15,7 @@ tensorflow/core/kernels/cwise_op_erf.cc, cwise_op_lgamma.cc, release 1.15 (domai
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import reduction
 from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
 from gpuplace.ops.support import after, like, new, same_shape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["erf", "erfc", "lbeta", "lgamma", "digamma"]
 
@@ -67,7 +67,7 @@ def _ratio(x: Any, polynomials: tuple[Sequence[float], Sequence[float]]) -> Any:
     return values[0]
 
 
-def _erfc_of_size(xp: Any, size: Any) -> Any:
+def _erfc_of_size(xp: ArrayModule, size: Array) -> Array:
     """``erfc`` above 0.46875."""
     four = size.dtype.type(4)
     found = _ratio(xp.minimum(size, four), _MIDDLE)
@@ -79,13 +79,13 @@ def _erfc_of_size(xp: Any, size: Any) -> Any:
     return xp.exp(-xp.square(size)) * found
 
 
-def _far(xp: Any, size: Any) -> Any:
+def _far(xp: ArrayModule, size: Array) -> Array:
     """``erfc(size) * exp(size ** 2)`` above 4."""
     inverse = xp.reciprocal(xp.square(size))
     return (size.dtype.type(1 / math.sqrt(math.pi)) - inverse * _ratio(inverse, _FAR)) / size
 
 
-def erf_values(xp: Any, x: Any) -> Any:
+def erf_values(xp: ArrayModule, x: Array) -> Array:
     """The error function of float32 or float64 values."""
     number = x.dtype.type
     size = xp.absolute(x)
@@ -94,7 +94,7 @@ def erf_values(xp: Any, x: Any) -> Any:
     return chosen(xp, size <= 0.46875, near, xp.copysign(apart, x))
 
 
-def erfc_values(xp: Any, x: Any) -> Any:
+def erfc_values(xp: ArrayModule, x: Array) -> Array:
     """One minus the error function, exact where that is small."""
     size = xp.absolute(x)
     tail = _erfc_of_size(xp, xp.maximum(size, 0.4))
@@ -107,7 +107,7 @@ _LANCZOS = (
 )  # fmt: skip
 
 
-def lgamma_values(xp: Any, x: Any) -> Any:
+def lgamma_values(xp: ArrayModule, x: Array) -> Array:
     """The logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
     reflected = x < 0.5
     z = xp.where(reflected, -x, x - 1.0)
@@ -127,7 +127,7 @@ def lgamma_values(xp: Any, x: Any) -> Any:
 _DIGAMMA_TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
-def digamma_values(xp: Any, x: Any) -> Any:
+def digamma_values(xp: ArrayModule, x: Array) -> Array:
     """The derivative of log-gamma; NaN at 0, -1, -2, ..."""
     negative = x <= 0
     pole = negative & (x == xp.floor(x))
@@ -147,7 +147,7 @@ def digamma_values(xp: Any, x: Any) -> Any:
 
 
 def _through_double(function: Callable[[Any, Any], Any], *op_types: str, **traits: Any) -> None:
-    def make(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    def make(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
         return lambda x: mapped(lambda x: xp.asarray(function(xp, x.astype(xp.float64))).astype(x.dtype), x)
 
     make.__qualname__ = function.__qualname__
@@ -170,7 +170,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Erf", elementwise=True, slow=True)
-def _erf(xp: Any, x: Any) -> Any:
+def _erf(xp: ArrayModule, x: Array) -> Array:
     if x.dtype.name in ("float32", "float64"):
         return mapped(lambda x: erf_values(xp, x), x)
     return erf_values(xp, x.astype("float32")).astype(x.dtype)

@@ -20,7 +20,7 @@ from gpuplace.numerics.pieces import is_whole, mapped
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
 from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid",
@@ -242,7 +242,7 @@ def _tanh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 @binder("TanhGrad", elementwise=True)
-def _bind_tanh_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _bind_tanh_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     if not _is_small(xp, op):
         return functools.partial(_tanh_grad_kernel, xp)
     one = _one(op)
@@ -259,7 +259,7 @@ def _bind_tanh_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
     return small
 
 
-def _is_small(xp: Any, op: Operation) -> bool:
+def _is_small(xp: ArrayModule, op: Operation) -> bool:
     """Whether calls take longer than the arithmetic, so that there should be few of them; scalars are left out, as
     NumPy makes them no arrays that could be written to.
     """
@@ -270,7 +270,7 @@ def _one(op: Operation) -> Any:
     return np.ones((), op.outputs[0].dtype.as_numpy_dtype)
 
 
-def _tanh_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _tanh_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     return dy * (y.dtype.type(1) - y * y)
 
 
@@ -362,7 +362,9 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 @binder("Sigmoid", elementwise=True, slow=True)
-def _bind_sigmoid(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
+def _bind_sigmoid(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, out: Any = None
+) -> Callable[..., Any]:
     if not _is_small(xp, op):
         return functools.partial(_sigmoid, xp)
     one = _one(op)
@@ -376,7 +378,7 @@ def _bind_sigmoid(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any 
     return small
 
 
-def _sigmoid(xp: Any, x: Any, out: Any = None) -> Any:
+def _sigmoid(xp: ArrayModule, x: Array, out: Array | None = None) -> Array:
     one = x.dtype.type(1)
     found = mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
     if out is None:
@@ -392,7 +394,7 @@ def _sigmoid_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 @binder("SigmoidGrad", elementwise=True)
-def _bind_sigmoid_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _bind_sigmoid_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     if not _is_small(xp, op):
         return functools.partial(_sigmoid_grad_kernel, xp)
     one = _one(op)
@@ -408,7 +410,7 @@ def _bind_sigmoid_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Call
     return small
 
 
-def _sigmoid_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _sigmoid_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     return mapped(lambda dy, y: dy * y * (y.dtype.type(1) - y), dy, y)
 
 

@@ -5,7 +5,7 @@ Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor, name_scope
@@ -18,7 +18,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.division import div_no_nan
 from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
 from gpuplace.ops.support import after, conjugate, like, new, same_shape, shape_tensor, unary_ufunc
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "abs", "negative", "sign", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p", "floor",
@@ -130,7 +130,7 @@ def _reciprocal_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 @compute("ReciprocalGrad", "InvGrad", elementwise=True)
-def _reciprocal_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _reciprocal_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     inverse = xp.conjugate(y)
     return -dy * inverse * inverse
 
@@ -191,7 +191,7 @@ def _sqrt_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 @compute("SqrtGrad", elementwise=True)
-def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _sqrt_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     return xp.true_divide(dy * y.dtype.type(0.5), xp.conjugate(y))
 
 
@@ -216,7 +216,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Rsqrt", elementwise=True, slow=True)
-def _rsqrt(xp: Any, x: Any) -> Any:
+def _rsqrt(xp: ArrayModule, x: Array) -> Array:
     return mapped(lambda x: xp.reciprocal(xp.sqrt(x)), x)
 
 
@@ -226,7 +226,7 @@ def _rsqrt_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 @compute("RsqrtGrad", elementwise=True)
-def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _rsqrt_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     inverse = xp.conjugate(y)
     return y.dtype.type(-0.5) * (dy * inverse) * (inverse * inverse)
 
@@ -407,7 +407,7 @@ shape_function("Round")(same_shape)
 
 
 @binder("Round", elementwise=True)
-def _round(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+def _round(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     return xp.positive if attrs["T"].is_integer else xp.rint
 
 
@@ -507,7 +507,7 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
         return new("Real", scope, input=input, Tout=input.dtype.real_dtype)
 
 
-def _imaginary(op_type: str, input: Any, name: str | None) -> Tensor:
+def _imaginary(op_type: str, input: TensorLike, name: str | None) -> Tensor:
     with name_scope(name, op_type, [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if not input.dtype.is_complex:
@@ -561,12 +561,12 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Real")
-def _real(xp: Any, input: Any) -> Any:
+def _real(xp: ArrayModule, input: Array) -> Array:
     return xp.array(input.real)
 
 
 @compute("Imag")
-def _imag(xp: Any, input: Any) -> Any:
+def _imag(xp: ArrayModule, input: Array) -> Array:
     return xp.array(input.imag)
 
 

@@ -28,7 +28,7 @@ from gpuplace.ops.math import comparison, reduction, trigonometry, unary
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
 from gpuplace.ops.support import after, new, shape_tensor
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "crelu",
@@ -105,7 +105,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 @binder("Relu", elementwise=True)
-def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
+def _relu(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
     if xp is np and is_whole(op.outputs[0]):
         zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
         return lambda x, out=None: np.maximum(x, zero, out=out)
@@ -113,7 +113,7 @@ def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) 
 
 
 @binder("ReluGrad", elementwise=True)
-def _bind_relu_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _bind_relu_grad(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     elements = op.outputs[0].shape.num_elements()
     if xp is np and elements is not None and elements <= FEW:
         zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
@@ -121,7 +121,7 @@ def _bind_relu_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
     return functools.partial(_relu_grad, xp)
 
 
-def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
+def _relu_grad(xp: ArrayModule, grad: Array, x: Array) -> Array:
     if xp is np and x.nbytes > WHOLE_BYTES and grad.shape == x.shape:
         loop = compiled("relu_gradient", grad, x)
         if loop is not None:
@@ -132,13 +132,13 @@ def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
 
 
 @compute("Relu6", elementwise=True)
-def _relu6(xp: Any, x: Any) -> Any:
+def _relu6(xp: ArrayModule, x: Array) -> Array:
     positive = by_element(xp, xp.maximum, x, _typed(0, x), None)
     return by_element(xp, xp.minimum, positive, _typed(6, x), positive if positive.ndim else None)
 
 
 @compute("Relu6Grad", elementwise=True)
-def _relu6_grad(xp: Any, grad: Any, x: Any) -> Any:
+def _relu6_grad(xp: ArrayModule, grad: Array, x: Array) -> Array:
     return kept(xp, grad, (x > 0) & (x < 6))
 
 
@@ -198,14 +198,14 @@ def _slope(alpha: float, like: Any) -> Any:
 
 
 @compute("LeakyRelu", elementwise=True)
-def _leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
+def _leaky_relu(xp: ArrayModule, x: Array, *, alpha: float) -> Array:
     if 0 < alpha <= 1:
         return mapped(lambda x: xp.maximum(x, x * _slope(alpha, x)), x)
     return mapped(lambda x: chosen(xp, x > 0, x, x * _slope(alpha, x)), x)
 
 
 @compute("LeakyReluGrad", elementwise=True)
-def _leaky_relu_grad(xp: Any, grad: Any, x: Any, *, alpha: float) -> Any:
+def _leaky_relu_grad(xp: ArrayModule, grad: Array, x: Array, *, alpha: float) -> Array:
     return mapped(lambda grad, x: chosen(xp, x > 0, grad, grad * _slope(alpha, grad)), grad, x)
 
 
@@ -259,14 +259,14 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
     return new("Selu", name, features=features)
 
 
-def _from(xp: Any, x: Any, least: Any) -> Any:
+def _from(xp: ArrayModule, x: Array, least: Array) -> Array:
     """``maximum`` of an array and a number, of large arrays as ``clip``, which NumPy computes three times as fast."""
     if xp.__name__ != "numpy" or x.size < _MANY:
         return xp.maximum(x, least)
     return xp.clip(x, least, x.dtype.type(xp.inf))
 
 
-def _up_to(xp: Any, x: Any, most: Any) -> Any:
+def _up_to(xp: ArrayModule, x: Array, most: Array) -> Array:
     """``minimum`` of an array and a number."""
     if xp.__name__ != "numpy" or x.size < _MANY:
         return xp.minimum(x, most)
@@ -274,28 +274,28 @@ def _up_to(xp: Any, x: Any, most: Any) -> Any:
 
 
 @compute("Elu", elementwise=True, slow=True)
-def _elu(xp: Any, x: Any) -> Any:
+def _elu(xp: ArrayModule, x: Array) -> Array:
     zero = _typed(0, x)
     return mapped(lambda x: xp.expm1(_up_to(xp, x, zero)) + _from(xp, x, zero), x)
 
 
 @compute("EluGrad", elementwise=True)
-def _elu_grad(xp: Any, grad: Any, out: Any) -> Any:
+def _elu_grad(xp: ArrayModule, grad: Array, out: Array) -> Array:
     zero, one = _typed(0, out), _typed(1, out)
     return mapped(lambda grad, out: (xp.fmin(out, zero) + one) * grad, grad, out)
 
 
 @compute("Selu", elementwise=True, slow=True)
-def _selu(xp: Any, x: Any) -> Any:
+def _selu(xp: ArrayModule, x: Array) -> Array:
     zero, scale, below = _typed(0, x), _typed(_SELU_SCALE, x), _typed(_SELU_SCALE_ALPHA, x)
     return mapped(lambda x: below * xp.expm1(_up_to(xp, x, zero)) + scale * _from(xp, x, zero), x)
 
 
 @compute("SeluGrad", elementwise=True)
-def _selu_grad(xp: Any, grad: Any, out: Any) -> Any:
+def _selu_grad(xp: ArrayModule, grad: Array, out: Array) -> Array:
     scale, below = _typed(_SELU_SCALE, out), _typed(_SELU_SCALE_ALPHA, out)
 
-    def gradient_of(grad: Any, out: Any) -> Any:
+    def gradient_of(grad: Array, out: Any) -> Any:
         return chosen(xp, out < 0, grad * (out + below), grad * scale)
 
     return mapped(gradient_of, grad, out)
@@ -356,12 +356,12 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("Softplus", elementwise=True, slow=True)
-def _softplus(xp: Any, x: Any) -> Any:
+def _softplus(xp: ArrayModule, x: Array) -> Array:
     return mapped(lambda x: _from(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
 
 
 @compute("SoftplusGrad", elementwise=True)
-def _softplus_grad(xp: Any, grad: Any, x: Any) -> Any:
+def _softplus_grad(xp: ArrayModule, grad: Array, x: Array) -> Array:
     return mapped(lambda grad, x: grad / (xp.exp(-x) + _typed(1, x)), grad, x)
 
 
@@ -375,12 +375,12 @@ def _softplus_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor
 
 
 @compute("Softsign", elementwise=True)
-def _softsign(xp: Any, x: Any) -> Any:
+def _softsign(xp: ArrayModule, x: Array) -> Array:
     return mapped(lambda x: x / (xp.abs(x) + _typed(1, x)), x)
 
 
 @compute("SoftsignGrad", fresh=True)
-def _softsign_grad(xp: Any, grad: Any, x: Any) -> Any:
+def _softsign_grad(xp: ArrayModule, grad: Array, x: Array) -> Array:
     return mapped(lambda grad, x: grad / xp.square(xp.abs(x) + _typed(1, x)), grad, x)
 
 
@@ -446,7 +446,7 @@ def log_softmax(
     return _along("LogSoftmax", logits, deprecated_argument_lookup("axis", axis, "dim", dim), name)
 
 
-def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Tensor:
+def _along(op_type: str, logits: TensorLike, axis: int | None, name: str | None) -> Tensor:
     if isinstance(axis, Tensor) and (known := constant_value(axis)) is not None:
         axis = int(known)
     axis = -1 if axis is None else axis
@@ -475,7 +475,7 @@ def _softmax_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("Softmax", fresh=True, slow=True)
-def _softmax(xp: Any, logits: Any) -> Any:
+def _softmax(xp: ArrayModule, logits: Array) -> Array:
     def rows(some: Any, result: Any) -> None:
         xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
         xp.exp(result, out=result)
@@ -485,7 +485,7 @@ def _softmax(xp: Any, logits: Any) -> Any:
 
 
 @compute("LogSoftmax", fresh=True, slow=True)
-def _log_softmax(xp: Any, logits: Any) -> Any:
+def _log_softmax(xp: ArrayModule, logits: Array) -> Array:
     def rows(some: Any, result: Any) -> None:
         xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
         result -= xp.log(xp.exp(result).sum(axis=-1, keepdims=True))
@@ -493,7 +493,7 @@ def _log_softmax(xp: Any, logits: Any) -> Any:
     return _by_rows(xp, rows, logits)
 
 
-def _by_rows(xp: Any, function: Callable[[Any, Any], None], x: Any) -> Any:
+def _by_rows(xp: ArrayModule, function: Callable[[Any, Any], None], x: Array) -> Array:
     """What ``function`` of some rows along the last axis writes to its second argument, in pieces."""
     result = xp.empty(x.shape, x.dtype)
     if x.size:
@@ -503,7 +503,7 @@ def _by_rows(xp: Any, function: Callable[[Any, Any], None], x: Any) -> Any:
 
 
 @gradient("Softmax")
-def _softmax_gradient(op: Operation, grad: Any) -> Tensor:
+def _softmax_gradient(op: Operation, grad: TensorLike) -> Tensor:
     out: Any = op.outputs[0]
     sums = reduction.reduce_sum(grad * out, -1, keepdims=True)
     return (grad - sums) * out

@@ -36,7 +36,7 @@ from gpuplace.ops.nn.windows import (
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import IntsLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, IntsLike, TensorLike
 
 __all__ = [
     "conv2d",
@@ -174,7 +174,7 @@ def _check_paddings(attrs: Mapping[str, Any]) -> None:
         raise ValueError("Nonzero explicit padding in the batch or depth dimensions is not supported")
 
 
-def _conv(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
+def _conv(xp: ArrayModule, images: Array, filter: Array, *, ctx: KernelContext) -> Array:
     require_nhwc_on_cpu(ctx, "Conv2D")
     data_format = format_of(ctx.op.attrs)
     images = to_nhwc(images, data_format)
@@ -314,7 +314,9 @@ def _backprop_input_shape(op: Operation) -> list[TensorShape]:
     return [require_rank(constant_value_as_shape(op.inputs[0]), 4)]
 
 
-def _backprop_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _backprop_input(
+    xp: ArrayModule, input_sizes: Array, filter: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     require_nhwc_on_cpu(ctx, "Conv2DBackpropInput")
     data_format = format_of(ctx.op.attrs)
     shape, grad = image_sizes(input_sizes, data_format), to_nhwc(grad, data_format)
@@ -411,7 +413,9 @@ def _backprop_filter_shape(op: Operation) -> list[TensorShape]:
     return [require_rank(constant_value_as_shape(op.inputs[1]), 4)]
 
 
-def _backprop_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _backprop_filter(
+    xp: ArrayModule, images: Array, filter_sizes: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     require_nhwc_on_cpu(ctx, "Conv2DBackpropFilter")
     data_format = format_of(ctx.op.attrs)
     images, grad = to_nhwc(images, data_format), to_nhwc(grad, data_format)
@@ -448,14 +452,16 @@ def _refuse_others(op: Operation) -> None:
 
 
 @binder("Conv2D", fresh=True)
-def _bind_conv(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Callable[..., Any]:
+def _bind_conv(
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[..., Any]:
     _refuse_others(op)
     return functools.partial(_conv, xp, ctx=ctx)
 
 
 @binder("Conv2DBackpropInput", fresh=True)
 def _bind_backprop_input(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[..., Any]:
     _refuse_others(op)
     return functools.partial(_backprop_input, xp, ctx=ctx)
@@ -463,7 +469,7 @@ def _bind_backprop_input(
 
 @binder("Conv2DBackpropFilter", fresh=True)
 def _bind_backprop_filter(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[..., Any]:
     _refuse_others(op)
     return functools.partial(_backprop_filter, xp, ctx=ctx)

@@ -26,6 +26,7 @@ from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.compiled.loops import UNIT_BYTES
 from gpuplace.numerics.pieces import PIECE_BYTES, cuts, in_turn, is_small_product, product, scratch
 from gpuplace.ops.nn.windows import FEW_CHANNELS, Window
+from gpuplace.typing import Array, ArrayModule
 
 _SUMMED_ROWS = 256
 """Of so many windows at a time the gradient of a filter is summed, where that makes small products."""
@@ -95,7 +96,7 @@ Loop = Callable[..., None]
 
 
 def find_loop(
-    name: str, xp: Any, sizes: tuple[int, ...], shape: tuple[int, ...], window: Window, *arrays: Any
+    name: str, xp: ArrayModule, sizes: tuple[int, ...], shape: tuple[int, ...], window: Window, *arrays: Any
 ) -> Loop | None:
     """The compiled loop for a convolution without groups, or the gradient of its filter; None if none suits.
 
@@ -202,7 +203,9 @@ def _motion(images: Any, window: Window) -> tuple[int, int, int, int, int]:
     return (top, left, *window.strides, window.dilations[0])
 
 
-def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, window: Window) -> Any:
+def images_gradient(
+    xp: ArrayModule, shape: tuple[int, ...], filter: Array, grad: Array, window: Window
+) -> Array:
     """Gradient with respect to images of that shape."""
     rows, columns, deep, filters = filter.shape
     groups = shape[3] // deep
@@ -328,7 +331,7 @@ def _filter_part(
     return np.ascontiguousarray(total[:, :across, :filters]).reshape(rows * across, filters)
 
 
-def cut_output(xp: Any, images: Any, window: Window) -> list[tuple[slice, slice]]:
+def cut_output(xp: ArrayModule, images: Array, window: Window) -> list[tuple[slice, slice]]:
     """Cuts the output into pieces: slices of the images, and of the rows where images are large."""
     batch, height, width, channels = images.shape
     out_height, out_width, _ = window.geometry(height, width)

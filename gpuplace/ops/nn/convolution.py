@@ -305,7 +305,12 @@ def atrous_conv2d_transpose(
 
 
 def _plain(
-    input: Any, filter: Any, strides: list[int], padding: Any, data_format: str | None, name: str | None
+    input: TensorLike,
+    filter: TensorLike,
+    strides: list[int],
+    padding: Any,
+    data_format: str | None,
+    name: str | None,
 ) -> Tensor:
     """A convolution that is not dilated; strides for all axes."""
     number = len(strides) - 2
@@ -360,7 +365,7 @@ def dilated(
     axes = range(2, number + 2) if is_first else range(1, number + 1)
     steps = [1, 1, *strides] if is_first else [1, *strides, 1]
 
-    def run(images: Any, _: int, inner_padding: str) -> Tensor:
+    def run(images: TensorLike, _: int, inner_padding: str) -> Tensor:
         return _plain(images, filter, steps, inner_padding, data_format, name)
 
     sizes: Any = filter.shape.as_list() if filter.shape.is_fully_defined() else shape_of(filter)

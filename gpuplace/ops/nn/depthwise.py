@@ -26,7 +26,7 @@ from gpuplace.ops.nn.windows import format_of, from_nhwc, image_shape, require_n
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import IntsLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, IntsLike, TensorLike
 
 __all__ = [
     "depthwise_conv2d", "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
@@ -197,7 +197,13 @@ def depthwise_conv2d(
 
 
 def _apart(
-    images: Any, filter: Any, strides: Any, padding: Any, data_format: str | None, rates: Any, name: str
+    images: TensorLike,
+    filter: TensorLike,
+    strides: Any,
+    padding: Any,
+    data_format: str | None,
+    rates: Any,
+    name: str,
 ) -> Tensor:
     """A depthwise convolution whose window has its elements apart."""
     return with_space_to_batch(
@@ -269,7 +275,7 @@ def _depthwise_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("DepthwiseConv2dNative", fresh=True)
-def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
+def _depthwise(xp: ArrayModule, images: Array, filter: Array, *, ctx: KernelContext) -> Array:
     require_nhwc_on_cpu(ctx, "DepthwiseConv2dNative")
     data_format = format_of(ctx.op.attrs)
     window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
@@ -277,7 +283,9 @@ def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
 
 
 @compute("DepthwiseConv2dNativeBackpropInput", fresh=True)
-def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _depthwise_input(
+    xp: ArrayModule, input_sizes: Array, filter: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     data_format = format_of(ctx.op.attrs)
     shape, grad = image_sizes(input_sizes, data_format), to_nhwc(grad, data_format)
     window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
@@ -285,7 +293,9 @@ def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: 
 
 
 @compute("DepthwiseConv2dNativeBackpropFilter", fresh=True)
-def _depthwise_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _depthwise_filter(
+    xp: ArrayModule, images: Array, filter_sizes: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     data_format = format_of(ctx.op.attrs)
     shape = tuple(int(size) for size in filter_sizes)
     grad = to_nhwc(grad, data_format)

@@ -15,7 +15,6 @@ multiplied and summed as float32.
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from gpuplace.numerics.pieces import over, scratch
 from gpuplace.ops.nn.conv_arithmetic import wide
 from gpuplace.ops.nn.window_phases import Phase, WayBack, phases
 from gpuplace.ops.nn.windows import Window, padded
+from gpuplace.typing import Array, ArrayModule
 
 _PASSES = 6
 """How much memory the work on an image goes over, in images."""
@@ -31,7 +31,7 @@ _SUMMED_LINES = 512
 """So many lines at most are added up one after the other before they join the sum of the others."""
 
 
-def depthwise(xp: Any, images: Any, filter: Any, window: Window) -> Any:
+def depthwise(xp: ArrayModule, images: Array, filter: Array, window: Window) -> Array:
     """Convolves each channel with filters of its own, ``[rows, columns, channels, multiplier]``."""
     batch, height, width, channels = images.shape
     rows, columns, _, multiplier = filter.shape
@@ -60,7 +60,9 @@ def depthwise(xp: Any, images: Any, filter: Any, window: Window) -> Any:
     return result
 
 
-def depthwise_images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, window: Window) -> Any:
+def depthwise_images_gradient(
+    xp: ArrayModule, shape: tuple[int, ...], filter: Array, grad: Array, window: Window
+) -> Array:
     """Gradient with respect to images of that shape."""
     batch, height, width, channels = shape
     rows, columns, _, multiplier = filter.shape
@@ -114,7 +116,9 @@ def depthwise_images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad
     return result
 
 
-def depthwise_filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, window: Window) -> Any:
+def depthwise_filter_gradient(
+    xp: ArrayModule, images: Array, shape: tuple[int, ...], grad: Array, window: Window
+) -> Array:
     """Gradient with respect to a filter of that shape."""
     rows, columns, channels, multiplier = shape
     batch, height, width, _ = images.shape
@@ -146,12 +150,12 @@ def depthwise_filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad
     return total.astype(grad.dtype, copy=False)
 
 
-def _repeated(xp: Any, images: Any, multiplier: int) -> Any:
+def _repeated(xp: ArrayModule, images: Array, multiplier: int) -> Array:
     """Contiguous images with each channel as often as it has filters."""
     return xp.ascontiguousarray(images) if multiplier == 1 else xp.repeat(images, multiplier, axis=3)
 
 
-def _sorted(xp: Any, images: Any, stride: int, phase: Phase) -> Any:
+def _sorted(xp: ArrayModule, images: Array, stride: int, phase: Phase) -> Array:
     """The columns of one remainder, one after another."""
     if stride == 1:
         return images
@@ -161,7 +165,9 @@ def _sorted(xp: Any, images: Any, stride: int, phase: Phase) -> Any:
     return result
 
 
-def _seen(xp: Any, images: Any, window: Window, phase: Phase, out_height: int, out_width: int) -> Any:
+def _seen(
+    xp: ArrayModule, images: Array, window: Window, phase: Phase, out_height: int, out_width: int
+) -> Array:
     """What the window's rows and a phase of its columns see of images that ``_sorted`` made, as ``_lines``."""
     return _lines(
         xp,
@@ -174,8 +180,13 @@ def _seen(xp: Any, images: Any, window: Window, phase: Phase, out_height: int, o
 
 
 def _lines(
-    xp: Any, images: Any, sizes: tuple[int, int], down: int, taps: tuple[int, int], gaps: tuple[int, int]
-) -> Any:
+    xp: ArrayModule,
+    images: Array,
+    sizes: tuple[int, int],
+    down: int,
+    taps: tuple[int, int],
+    gaps: tuple[int, int],
+) -> Array:
     """Runs of images as ``[batch, height, rows, columns, width * channels]``, to be read only.
 
     Args:
@@ -195,7 +206,7 @@ def _lines(
     )
 
 
-def _sums(xp: Any, seen: Any, factor: Any, target: Any) -> None:
+def _sums(xp: ArrayModule, seen: Array, factor: Array, target: Array) -> None:
     """Writes the sums of ``seen * factor`` over the window to images."""
     total = target.reshape(len(seen), seen.shape[1], seen.shape[4])
     if xp is np:
@@ -206,7 +217,7 @@ def _sums(xp: Any, seen: Any, factor: Any, target: Any) -> None:
         total += seen[:, :, row, column] * factor[row, column]
 
 
-def _along_line(xp: Any, numbers: Any, width: int) -> Any:
+def _along_line(xp: ArrayModule, numbers: Array, width: int) -> Array:
     """The filter's numbers for each position, repeated for all pixels of a line."""
     rows, columns, channels = numbers.shape
     repeated = xp.broadcast_to(numbers[:, :, None], (rows, columns, width, channels))

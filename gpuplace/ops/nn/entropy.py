@@ -25,7 +25,7 @@ from gpuplace.ops.nn.activation import log_softmax, softmax
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank
 from gpuplace.ops.support import broadcast, new, same_shape
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "sigmoid_cross_entropy_with_logits",
@@ -174,7 +174,7 @@ def _softmax_entropy_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("SoftmaxCrossEntropyWithLogits", fresh=True)
-def _softmax_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+def _softmax_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
     shifted = logits - logits.max(axis=1, keepdims=True)
     powers = xp.exp(shifted)
     sums = powers.sum(axis=1, keepdims=True)
@@ -200,7 +200,7 @@ def _is_zero(tensor: Tensor) -> bool:
     return value is not None and not value.any()
 
 
-def _rows_times(vector: Tensor, matrix: Any) -> Tensor:
+def _rows_times(vector: Tensor, matrix: TensorLike) -> Tensor:
     """Each row of ``matrix`` times its element of ``vector``."""
     return reshaping.expand_dims(vector, -1) * matrix
 
@@ -288,7 +288,7 @@ def _sparse_entropy_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("SparseSoftmaxCrossEntropyWithLogits", fresh=True)
-def _sparse_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+def _sparse_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
     for name, given, rank in (("logits", logits, 2), ("labels", labels, 1)):
         if given.ndim != rank:
             raise InvalidArgumentError.of(
@@ -331,7 +331,7 @@ shape_function("PreventGradient")(same_shape)
 
 
 @compute("PreventGradient", shares=True)
-def _prevent_gradient(xp: Any, x: Any) -> Any:
+def _prevent_gradient(xp: ArrayModule, x: Array) -> Array:
     return x
 
 

@@ -36,7 +36,7 @@ from gpuplace.ops.support import new, scalar_shape
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "TopKV2",
@@ -105,7 +105,7 @@ def _bias_add_shape(op: Operation) -> list[TensorShape]:
 
 @binder("BiasAdd", elementwise=True)
 def _bias_add(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Any = None
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Any = None
 ) -> Callable[..., Any]:
     if data_format == b"NCHW":
         return lambda value, bias, out=None: xp.add(
@@ -130,7 +130,7 @@ def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
 
 @binder("BiasAddGrad", fresh=True)
 def _bias_add_grad(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes
 ) -> Callable[[Any], Any]:
     if data_format == b"NCHW":
         return lambda grad: grad.sum(
@@ -184,7 +184,7 @@ shape_function("L2Loss")(scalar_shape)
 
 
 @compute("L2Loss", fresh=True)
-def _l2_loss(xp: Any, t: Any) -> Any:
+def _l2_loss(xp: ArrayModule, t: Array) -> Array:
     return xp.sum(t * t, dtype=t.dtype) * t.dtype.type(0.5)
 
 
@@ -246,7 +246,7 @@ def _top_k_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("TopKV2", fresh=True, slow=True)
-def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
+def _top_k(xp: ArrayModule, x: Array, k: Array) -> tuple[Any, Any]:
     count = int_of(k, "k must be scalar, got shape")
     if count < 0:
         raise InvalidArgumentError.of(f"Need k >= 0, got {count}")
@@ -326,7 +326,7 @@ def _in_top_k_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((merge_sizes(predictions.sizes[0], targets.sizes[0]),))]
 
 
-def _in_top(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
+def _in_top(xp: ArrayModule, predictions: Array, targets: Array, k: int) -> Array:
     valid = (targets >= 0) & (targets < predictions.shape[1])
     rows = xp.arange(len(targets))
     of_target = predictions[rows, xp.where(valid, targets, 0)]
@@ -335,12 +335,12 @@ def _in_top(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
 
 
 @compute("InTopK")
-def _in_top_k(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
+def _in_top_k(xp: ArrayModule, predictions: Array, targets: Array, *, k: int) -> Array:
     return _in_top(xp, predictions, targets, k)
 
 
 @compute("InTopKV2")
-def _in_top_k_v2(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+def _in_top_k_v2(xp: ArrayModule, predictions: Array, targets: Array, k: Array) -> Array:
     return _in_top(xp, predictions, targets, int(k))
 
 

@@ -27,7 +27,7 @@ from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new, new_list
 from gpuplace.release import rules
 from gpuplace.shapes import Dimension, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "batch_normalization",
@@ -259,7 +259,7 @@ def _fused(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., An
     axes = (0, 2, 3) if data_format == "NCHW" else (0, 1, 2)
     epsilon, is_training, count = attrs["epsilon"], attrs["is_training"], len(op.outputs)
 
-    def run(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
+    def run(x: Any, scale: Any, offset: Array, mean: Any, variance: Any) -> tuple[Any, ...]:
         precise = wide(x)
         lined_up = fits(xp, data_format, precise)
         if is_training and lined_up:
@@ -288,7 +288,7 @@ def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
     axes = (0, 2, 3) if data_format == "NCHW" else (0, 1, 2)
     epsilon, is_training = attrs["epsilon"], attrs["is_training"]
 
-    def run(grad: Any, x: Any, scale: Any, mean: Any, variance: Any, *_: Any) -> tuple[Any, ...]:
+    def run(grad: Any, x: Any, scale: Any, mean: Array, variance: Any, *_: Any) -> tuple[Any, ...]:
         dtype, grad, precise = x.dtype, wide(grad), wide(x)
         inverse = scale.dtype.type(1) / xp.sqrt(variance + scale.dtype.type(epsilon))
         empty = xp.zeros((0,), scale.dtype)
@@ -412,28 +412,28 @@ def _channels(op: Operation, last: Dimension) -> Dimension:
 
 @compute("BatchNormWithGlobalNormalization")
 def _global(
-    xp: Any,
-    t: Any,
-    m: Any,
-    v: Any,
-    beta: Any,
-    gamma: Any,
+    xp: ArrayModule,
+    t: Array,
+    m: Array,
+    v: Array,
+    beta: Array,
+    gamma: Array,
     *,
     variance_epsilon: float,
     scale_after_normalization: bool,
-) -> Any:
+) -> Array:
     factor = 1 / xp.sqrt(v + v.dtype.type(variance_epsilon))
     return (t - m) * (factor * gamma if scale_after_normalization else factor) + beta
 
 
 @compute("BatchNormWithGlobalNormalizationGrad")
 def _global_grad(
-    xp: Any,
-    t: Any,
-    m: Any,
-    v: Any,
-    gamma: Any,
-    backprop: Any,
+    xp: ArrayModule,
+    t: Array,
+    m: Array,
+    v: Array,
+    gamma: Array,
+    backprop: Array,
     *,
     variance_epsilon: float,
     scale_after_normalization: bool,
@@ -514,7 +514,7 @@ def _over_channels(xp: Any, values: Any, radius: int) -> Any:
 
 
 @binder("LRN", fresh=True)
-def _lrn(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _lrn(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     radius, bias, alpha, beta = (attrs[name] for name in _LRN_ATTRS)
 
     def run(x: Any) -> Any:

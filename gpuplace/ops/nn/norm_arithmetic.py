@@ -11,9 +11,10 @@ import numpy as np
 
 from gpuplace.numerics.channels import as_lines, channel_sums, sums_of, write_lines
 from gpuplace.numerics.pieces import scratch
+from gpuplace.typing import ArrayModule, TensorLike
 
 
-def fits(xp: Any, data_format: str, *images: Any) -> bool:
+def fits(xp: ArrayModule, data_format: str, *images: Any) -> bool:
     """Whether the functions of this module are for these images."""
     return xp is np and data_format == "NHWC" and all(x.size and x.flags.c_contiguous for x in images)
 
@@ -34,7 +35,7 @@ def moments_of(x: Any) -> tuple[Any, Any]:
     return mean, sums_of(len(lines), lines.strides[0], channels, piece) / count
 
 
-def normalised(x: Any, mean: Any, factor: Any, offset: Any) -> Any:
+def normalised(x: TensorLike, mean: Any, factor: Any, offset: Any) -> Any:
     """``(x - mean) * factor + offset``."""
     lines, repeat = as_lines(x)
     result = np.empty_like(x)
@@ -51,7 +52,7 @@ def normalised(x: Any, mean: Any, factor: Any, offset: Any) -> Any:
 
 
 def normalised_gradient(
-    grad: Any, x: Any, scale: Any, mean: Any, inverse: Any, is_training: bool
+    grad: Any, x: Any, scale: TensorLike, mean: Any, inverse: Any, is_training: bool
 ) -> tuple[Any, Any, Any]:
     """Gradients with respect to the images, the scale and the offset.
 

@@ -43,7 +43,7 @@ from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import IntsLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, IntsLike, TensorLike
 
 __all__ = ["avg_pool", "avg_pool2d", "max_pool", "max_pool2d"]
 
@@ -410,12 +410,12 @@ def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelCo
 
 @binder("AvgPoolGrad", fresh=True)
 def _avg_pool_grad(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[..., Any]:
     window, data_format = _window(attrs)
     axes = _Axes(attrs)
 
-    def run(sizes: Any, grad: Any) -> Any:
+    def run(sizes: Array, grad: Array) -> Any:
         shape = image_sizes(sizes, data_format)
         _check_mean(axes, shape[3], ctx.device_type)
         return from_nhwc(xp, means_gradient(xp, shape, to_nhwc(grad, data_format), window), data_format)

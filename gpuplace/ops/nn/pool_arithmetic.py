@@ -18,6 +18,7 @@ from gpuplace.numerics.masks import kept
 from gpuplace.numerics.pieces import WHOLE_BYTES, over, scratch
 from gpuplace.ops.nn.conv_arithmetic import wide
 from gpuplace.ops.nn.windows import Window, padded
+from gpuplace.typing import Array, ArrayModule
 
 _BOOL = np.dtype(bool)
 
@@ -44,7 +45,7 @@ def depthwise_largest(xp: Any, images: Any, depth: int) -> Any:
 
 
 def largest_of(
-    xp: Any, images: Any, window: Window, target: Any, loop: Callable[..., Any] | None = None
+    xp: ArrayModule, images: Array, window: Window, target: Array, loop: Callable[..., Any] | None = None
 ) -> None:
     """Writes ``largest`` of a few images to ``target``, with the compiled loop where there is one."""
     if loop is not None:
@@ -79,7 +80,7 @@ def means(xp: Any, images: Any, window: Window) -> Any:
     return result
 
 
-def means_gradient(xp: Any, shape: tuple[int, ...], grad: Any, window: Window) -> Any:
+def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, window: Window) -> Array:
     """Gradient of ``means`` with respect to images of that shape."""
     batch, height, width, channels = shape
     out_height, out_width, ((top, bottom), (left, right)) = window.geometry(height, width)
@@ -155,7 +156,7 @@ def at_largest(xp: Any, images: Any, pooled: Any, values: Any, window: Window) -
     return result
 
 
-def _hits(xp: Any, images: Any, pooled: Any, window: Window) -> Iterator[tuple[Any, Any]]:
+def _hits(xp: Any, images: Array, pooled: Any, window: Window) -> Iterator[tuple[Any, Any]]:
     """For each position of the windows: what it sees of the padded images, and for which windows it is the first
     that holds the largest element; the latter is good until the next position.
     """

@@ -241,7 +241,7 @@ def avg_pool_v2(
 
 
 def _pool_of_rank(
-    kinds: Sequence[Callable[..., Tensor]], input: Any, ksize: Any, strides: Any, padding: str,
+    kinds: Sequence[Callable[..., Tensor]], input: TensorLike, ksize: Any, strides: Any, padding: str,
     data_format: str | None, name: str | None,
 ) -> Tensor:  # fmt: skip
     shape = input.shape if hasattr(input, "shape") else convert_to_tensor(input).shape

@@ -17,6 +17,7 @@ from typing import Any
 
 from gpuplace.ops.nn.conv_arithmetic import wide
 from gpuplace.ops.nn.windows import output_size
+from gpuplace.typing import Array, ArrayModule
 
 Three = tuple[int, int, int]
 
@@ -50,7 +51,7 @@ class Block:
             yield (tap[0], tap[1], tap[2]), (slice(None), *where)
 
 
-def _padded(xp: Any, volumes: Any, pads: list[tuple[int, int]], fill: Any = 0) -> Any:
+def _padded(xp: Any, volumes: Any, pads: list[tuple[int, int]], fill: Any = 0) -> Array:
     if not any(map(any, pads)):
         return volumes
     return xp.pad(volumes, [(0, 0), *pads, (0, 0)], constant_values=fill)
@@ -79,7 +80,9 @@ def convolve(xp: Any, volumes: Any, filter: Any, block: Block) -> Any:
     return total.astype(volumes.dtype, copy=False)
 
 
-def volumes_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, block: Block) -> Any:
+def volumes_gradient(
+    xp: ArrayModule, shape: tuple[int, ...], filter: Array, grad: Array, block: Block
+) -> Array:
     """Gradient of ``convolve`` with respect to volumes of that shape."""
     deep, filters = filter.shape[3:]
     groups = shape[4] // deep
@@ -101,7 +104,9 @@ def volumes_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, bl
     return xp.ascontiguousarray(back[_inner(pads, sizes)]).astype(grad.dtype, copy=False)
 
 
-def filter_gradient(xp: Any, volumes: Any, shape: tuple[int, ...], grad: Any, block: Block) -> Any:
+def filter_gradient(
+    xp: ArrayModule, volumes: Array, shape: tuple[int, ...], grad: Array, block: Block
+) -> Array:
     """Gradient of ``convolve`` with respect to a filter of that shape."""
     deep, filters = shape[3:]
     groups = volumes.shape[4] // deep
@@ -175,7 +180,7 @@ def means(xp: Any, volumes: Any, block: Block) -> Any:
     return (total / _counts(xp, block, volumes.shape[1:4], total.dtype)).astype(volumes.dtype, copy=False)
 
 
-def means_gradient(xp: Any, shape: tuple[int, ...], grad: Any, block: Block) -> Any:
+def means_gradient(xp: ArrayModule, shape: tuple[int, ...], grad: Array, block: Block) -> Array:
     """Gradient of ``means`` with respect to volumes of that shape."""
     sizes = (shape[1], shape[2], shape[3])
     out, pads = block.geometry(sizes)

@@ -34,7 +34,7 @@ from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import IntsLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, IntsLike, TensorLike
 
 __all__ = [
     "avg_pool3d",
@@ -277,7 +277,7 @@ def _to_ndhwc(volumes: Any, layout: str) -> Any:
     return volumes.transpose(0, 2, 3, 4, 1) if layout == "NCDHW" else volumes
 
 
-def _from_ndhwc(xp: Any, volumes: Any, layout: str) -> Any:
+def _from_ndhwc(xp: ArrayModule, volumes: Array, layout: str) -> Array:
     return xp.ascontiguousarray(volumes.transpose(0, 4, 1, 2, 3)) if layout == "NCDHW" else volumes
 
 
@@ -361,7 +361,7 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("Conv3D", fresh=True)
-def _conv(xp: Any, volumes: Any, filter: Any, *, ctx: KernelContext) -> Any:
+def _conv(xp: ArrayModule, volumes: Array, filter: Array, *, ctx: KernelContext) -> Array:
     _check_convolution(ctx)
     layout = _format(ctx.op)
     volumes = _to_ndhwc(volumes, layout)
@@ -408,7 +408,9 @@ def _check_gradient(ctx: KernelContext, block: Block, sizes: Any, grad: Any) -> 
 
 
 @compute("Conv3DBackpropInputV2", fresh=True)
-def _backprop_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _backprop_input(
+    xp: ArrayModule, input_sizes: Array, filter: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     _check_convolution(ctx)
     layout = _format(ctx.op)
     shape = _ndhwc([int(size) for size in input_sizes], layout)
@@ -437,7 +439,9 @@ def _backprop_input_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 
 @compute("Conv3DBackpropFilterV2", fresh=True)
-def _backprop_filter(xp: Any, volumes: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _backprop_filter(
+    xp: ArrayModule, volumes: Array, filter_sizes: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     _check_convolution(ctx)
     layout = _format(ctx.op)
     volumes, grad = _to_ndhwc(volumes, layout), _to_ndhwc(grad, layout)
@@ -487,14 +491,14 @@ def _pool_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("MaxPool3D", fresh=True)
-def _max_pool(xp: Any, volumes: Any, *, ctx: KernelContext) -> Any:
+def _max_pool(xp: ArrayModule, volumes: Array, *, ctx: KernelContext) -> Array:
     _check_pooling(ctx)
     layout = _format(ctx.op)
     return _from_ndhwc(xp, largest(xp, _to_ndhwc(volumes, layout), _pool_block(ctx.op)), layout)
 
 
 @compute("AvgPool3D", fresh=True)
-def _avg_pool(xp: Any, volumes: Any, *, ctx: KernelContext) -> Any:
+def _avg_pool(xp: ArrayModule, volumes: Array, *, ctx: KernelContext) -> Array:
     _check_pooling(ctx)
     layout = _format(ctx.op)
     return _from_ndhwc(xp, means(xp, _to_ndhwc(volumes, layout), _pool_block(ctx.op)), layout)
@@ -511,7 +515,9 @@ def _require_like(ctx: KernelContext, pooled: Any, volumes: Any) -> None:
 
 
 @compute("MaxPool3DGrad", fresh=True)
-def _max_pool_grad(xp: Any, volumes: Any, pooled: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _max_pool_grad(
+    xp: ArrayModule, volumes: Array, pooled: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     _check_pooling(ctx)
     layout = _format(ctx.op)
     volumes, pooled, grad = (_to_ndhwc(array, layout) for array in (volumes, pooled, grad))
@@ -521,7 +527,9 @@ def _max_pool_grad(xp: Any, volumes: Any, pooled: Any, grad: Any, *, ctx: Kernel
 
 
 @compute("MaxPool3DGradGrad", fresh=True)
-def _max_pool_grad_grad(xp: Any, volumes: Any, pooled: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _max_pool_grad_grad(
+    xp: ArrayModule, volumes: Array, pooled: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     _check_pooling(ctx)
     layout = _format(ctx.op)
     volumes, pooled, grad = (_to_ndhwc(array, layout) for array in (volumes, pooled, grad))
@@ -530,7 +538,7 @@ def _max_pool_grad_grad(xp: Any, volumes: Any, pooled: Any, grad: Any, *, ctx: K
 
 
 @compute("AvgPool3DGrad", fresh=True)
-def _avg_pool_grad(xp: Any, sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _avg_pool_grad(xp: ArrayModule, sizes: Array, grad: Array, *, ctx: KernelContext) -> Array:
     _check_pooling(ctx)
     layout = _format(ctx.op)
     shape = _ndhwc([int(size) for size in sizes], layout)

@@ -27,6 +27,7 @@ from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.pieces import scratch
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 FEW_CHANNELS = 8
 """Images with fewer channels are rather taken channel by channel."""
@@ -139,7 +140,7 @@ class Window:
         above = max(0, min(0, stop) - start)
         return images[:, first:last], ((above, stop - start - above - (last - first)), pads[1])
 
-    def scatter(self, xp: Any, parts: Any, shape: Sequence[int]) -> Any:
+    def scatter(self, xp: ArrayModule, parts: Array, shape: Sequence[int]) -> Array:
         """Adds up what belongs to each pixel: the way back from ``view``.
 
         Args:
@@ -161,7 +162,7 @@ class Window:
             images[where] += parts[:, :, :, row, column]
         return xp.ascontiguousarray(images[inner])
 
-    def scatter_planes(self, xp: Any, parts: Any, shape: Sequence[int]) -> Any:
+    def scatter_planes(self, xp: ArrayModule, parts: Array, shape: Sequence[int]) -> Array:
         """As ``scatter``, for few channels, as NumPy's loops run along the last axis.
 
         Args:
@@ -199,7 +200,7 @@ class Window:
 
 def padded(
     xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0, name: str = "padded"
-) -> Any:
+) -> Array:
     """NHWC images with a border, where there is one in ``scratch`` of that name."""
     (top, bottom), (left, right) = pads
     if not (top or bottom or left or right):
@@ -257,7 +258,7 @@ def to_nhwc(images: Any, data_format: str) -> Any:
     return images.transpose(0, 2, 3, 1) if data_format == "NCHW" else images
 
 
-def from_nhwc(xp: Any, images: Any, data_format: str) -> Any:
+def from_nhwc(xp: ArrayModule, images: Array, data_format: str) -> Array:
     """NHWC images in the node's order."""
     return xp.ascontiguousarray(images.transpose(0, 3, 1, 2)) if data_format == "NCHW" else images
 

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.numerics.pieces import over, scratch
+from gpuplace.typing import Array, ArrayModule
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -54,7 +55,7 @@ class Stream:
         """The stream so many blocks later."""
         return Stream(self.key, (self.counter + blocks) % (1 << 128))
 
-    def words(self, xp: Any, blocks: int, first: Any = None) -> Any:
+    def words(self, xp: ArrayModule, blocks: int, first: Array | None = None) -> Array:
         """Random words ``[blocks, 4]``, uint32; of the blocks numbered ``first`` (uint64 array) where given."""
         result = xp.empty((blocks, 4), xp.uint32)
 
@@ -64,7 +65,7 @@ class Stream:
         over(xp, blocks, _BLOCK_BYTES, piece)
         return result
 
-    def _write_words(self, xp: Any, result: Any, first: Any) -> None:
+    def _write_words(self, xp: ArrayModule, result: Array, first: Array) -> None:
         """Computes some blocks: those from the number ``first`` on, or those whose numbers ``first`` holds.
 
         The first and the third word of a counter take the same way, and the second and the fourth.
@@ -137,24 +138,24 @@ def uniform(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
     return raw - kind.type(1)
 
 
-def unit_float(xp: Any, words: Any) -> Any:
+def unit_float(xp: ArrayModule, words: Array) -> Array:
     """Words as float32 numbers in [0, 1)."""
     return (words & xp.uint32(0x7FFFFF) | xp.uint32(127 << 23)).view(xp.float32) - xp.float32(1)
 
 
-def _unit_double(xp: Any, first: Any, second: Any) -> Any:
+def _unit_double(xp: ArrayModule, first: Array, second: Array) -> Array:
     mantissa = (first & xp.uint32(0xFFFFF)).astype(xp.uint64) << xp.uint64(32) | second.astype(xp.uint64)
     return (mantissa | xp.uint64(1023 << 52)).view(xp.float64) - 1.0
 
 
-def uniform_double_pairs(xp: Any, words: Any) -> Any:
+def uniform_double_pairs(xp: ArrayModule, words: Array) -> Array:
     """Two float64 numbers in [0, 1) from each four words, ``[n, 4]`` to ``[n, 2]``."""
     return xp.stack(
         [_unit_double(xp, words[:, 0], words[:, 1]), _unit_double(xp, words[:, 2], words[:, 3])], axis=1
     )
 
 
-def integers(xp: Any, stream: Stream, count: int, low: int, high: int, dtype: Any) -> Any:
+def integers(xp: ArrayModule, stream: Stream, count: int, low: int, high: int, dtype: Array) -> Array:
     """``count`` integers from ``low`` up to but not including ``high``; int32 or int64."""
     kind = xp.dtype(dtype)
     if kind.itemsize == 4:
@@ -167,7 +168,7 @@ def integers(xp: Any, stream: Stream, count: int, low: int, high: int, dtype: An
     return (offsets + xp.uint64(low % (1 << 64))).astype(kind)
 
 
-def _normal_pairs(xp: Any, words: Any) -> Any:
+def _normal_pairs(xp: ArrayModule, words: Array) -> Array:
     """Two float32 normals from each pair of words, ``[n, 2]`` to ``[n, 2]``."""
     first = xp.maximum(unit_float(xp, xp.ascontiguousarray(words[:, 0])), xp.float32(1e-7))
     angle = (2.0 * math.pi * unit_float(xp, xp.ascontiguousarray(words[:, 1])).astype(xp.float64)).astype(
@@ -181,7 +182,7 @@ def _normal_pairs(xp: Any, words: Any) -> Any:
     )
 
 
-def normal_double_pairs(xp: Any, words: Any) -> Any:
+def normal_double_pairs(xp: ArrayModule, words: Array) -> Array:
     """Two float64 normals from each four words, ``[n, 4]`` to ``[n, 2]``."""
     first = xp.maximum(_unit_double(xp, words[:, 0], words[:, 1]), 1e-7)
     angle = 2.0 * math.pi * _unit_double(xp, words[:, 2], words[:, 3])
@@ -189,7 +190,7 @@ def normal_double_pairs(xp: Any, words: Any) -> Any:
     return xp.stack([xp.sin(angle) * radius, xp.cos(angle) * radius], axis=1)
 
 
-def normal(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
+def normal(xp: ArrayModule, stream: Stream, count: int, dtype: Array) -> Array:
     """``count`` values of the standard normal distribution."""
     kind = xp.dtype(dtype)
     size, pairs = _normals(kind)
@@ -214,7 +215,7 @@ def _normals(kind: Any) -> tuple[int, Callable[[Any, Any], Any]]:
 _LIMIT = 2.0
 
 
-def truncated_normal(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
+def truncated_normal(xp: ArrayModule, stream: Stream, count: int, dtype: Array) -> Array:
     """``count`` normals, those beyond two standard deviations drawn again.
 
     Outputs come in groups (of 4, or 2 in float64) that each have a stretch of the stream of their own, so that drawing
@@ -233,7 +234,7 @@ def truncated_normal(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
 
 
 def _write_truncated(
-    xp: Any, stream: Stream, part: slice, result: Any, pairs: Callable[[Any, Any], Any]
+    xp: ArrayModule, stream: Stream, part: slice, result: Array, pairs: Callable[[Any, Any], Any]
 ) -> None:
     """Some groups: the first block of each is right where none of it is beyond the limit, else blocks are drawn on."""
     size = result.shape[1]

@@ -32,7 +32,7 @@ from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, same_shape
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import Dimension, TensorShape
-from gpuplace.typing import DTypeLike, SizesLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, SizesLike, TensorLike
 
 __all__ = [
     "set_random_seed", "get_seed", "random_uniform", "random_normal", "truncated_normal", "random_shuffle",
@@ -84,7 +84,7 @@ def generator_of(ctx: Any, seed: int, seed2: int) -> philox.Philox:
     return generator
 
 
-def sizes_of(shape: Any) -> tuple[int, ...]:
+def sizes_of(shape: ShapeLike) -> tuple[int, ...]:
     """The sizes in an array; InvalidArgumentError where one is negative."""
     sizes = tuple(list_of(shape, "shape must be a vector of {int32,int64}, got shape"))
     for index, size in enumerate(sizes):
@@ -181,8 +181,8 @@ def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, c
 
 @compute("RandomUniformInt", fresh=True, own_state=True)
 def _random_uniform_int(
-    xp: Any, shape: Any, minval: Any, maxval: Any, *, Tout: Any, seed: int, seed2: int, ctx: Any
-) -> Any:
+    xp: ArrayModule, shape: Array, minval: Array, maxval: Array, *, Tout: Any, seed: int, seed2: int, ctx: Any
+) -> Array:
     sizes = sizes_of(shape)
     for label, value in (("minval", minval), ("maxval", maxval)):
         if value.ndim:
@@ -285,7 +285,7 @@ def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None 
 
 
 @compute("RandomShuffle", own_state=True)
-def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
+def _random_shuffle(xp: ArrayModule, value: Array, *, seed: int, seed2: int, ctx: Any) -> Array:
     """Exchanges each row, from the first on, with one of those at or before it."""
     generator = generator_of(ctx, seed, seed2)
     if not value.ndim or value.shape[0] <= 1:
@@ -367,14 +367,14 @@ def _multinomial(logits: Any, num_samples: Any, dtype: Any, seed: int | None) ->
 
 @compute("Multinomial", fresh=True, own_state=True)
 def _multinomial_kernel(
-    xp: Any, logits: Any, num_samples: Any, *, seed: int, seed2: int, output_dtype: Any, ctx: Any
-) -> Any:
+    xp: ArrayModule, logits: Array, num_samples: Array, *, seed: int, seed2: int, output_dtype: Any, ctx: Any
+) -> Array:
     generator = generator_of(ctx, seed, seed2)
     return classes_drawn(xp, logits, num_samples, generator.reserve, output_dtype)
 
 
 def classes_drawn(
-    xp: Any, logits: Any, num_samples: Any, reserve: Callable[[int], philox.Stream], output_dtype: Any
+    xp: Any, logits: Array, num_samples: Array, reserve: Callable[[int], philox.Stream], output_dtype: Any
 ) -> Any:
     """Searches uniform numbers in the running sums of the probabilities; without a finite logit: the last class.
 

@@ -106,7 +106,7 @@ def _known(part: Any) -> TensorShape:
     return TensorShape(None if rank is None else [None] * rank)
 
 
-def zeros_of(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+def zeros_of(state_size: Any, batch_size: Any, dtype: DTypeLike) -> Any:
     def zeros(size: Any) -> Tensor:
         made = constant.zeros(joined_sizes(batch_size, size), dtype)
         made.set_shape(known_sizes(batch_size, size))
@@ -156,7 +156,7 @@ class RNNCell(Layer):
         """Size of the output: an integer, a shape, or a structure of them."""
         raise NotImplementedError("Abstract method")
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes the variables; without a method of its own a cell makes them in ``call``.
 
         Args:
@@ -248,7 +248,7 @@ class LayerRNNCell(RNNCell):
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
-    def _check(self, inputs: Any) -> None:
+    def _check(self, inputs: TensorLike) -> None:
         require_rank(inputs, self, rank=2)
 
     def _depth(self, input_shape: Any) -> int:
@@ -293,7 +293,7 @@ class BasicRNNCell(LayerRNNCell):
         self._num_units = num_units
         self._activation = trigonometry.tanh if activation is None else activation_of(activation)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes the kernel and the bias.
 
         Args:
@@ -309,7 +309,7 @@ class BasicRNNCell(LayerRNNCell):
         )
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """One step.
 
         Args:
@@ -358,7 +358,7 @@ class GRUCell(LayerRNNCell):
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes the kernels and the biases.
 
         Args:
@@ -384,7 +384,7 @@ class GRUCell(LayerRNNCell):
         )
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """One step.
 
         Args:
@@ -473,7 +473,7 @@ class BasicLSTMCell(LayerRNNCell):
             LSTMStateTuple(self._num_units, self._num_units) if self._state_is_tuple else 2 * self._num_units
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes the kernel and the bias.
 
         Args:
@@ -487,7 +487,7 @@ class BasicLSTMCell(LayerRNNCell):
         self._bias = self.add_variable("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """One step.
 
         Args:
@@ -598,7 +598,7 @@ class LSTMCell(LayerRNNCell):
         """``num_proj``, or ``num_units``."""
         return self._num_proj or self._num_units
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes the kernel and the bias, peepholes and the projection.
 
         Args:
@@ -629,7 +629,7 @@ class LSTMCell(LayerRNNCell):
             )
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """One step.
 
         Args:
@@ -737,7 +737,7 @@ class MultiRNNCell(RNNCell):
         found = [] if self.trainable else [one for cell in cells for one in cell.trainable_weights]
         return [*found, *(one for cell in cells for one in cell.non_trainable_weights)]
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """One step of each cell.
 
         Args:

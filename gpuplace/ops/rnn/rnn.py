@@ -296,7 +296,7 @@ def _as_known(size: Any) -> TensorShape:
 def bidirectional_dynamic_rnn(
     cell_fw: Any,
     cell_bw: Any,
-    inputs: Any,
+    inputs: TensorLike,
     sequence_length: TensorLike | None = None,
     initial_state_fw: Any = None,
     initial_state_bw: Any = None,
@@ -618,7 +618,7 @@ def static_bidirectional_rnn(
 
 def static_state_saving_rnn(
     cell: Any,
-    inputs: Any,
+    inputs: TensorLike,
     state_saver: Any,
     state_name: Any,
     sequence_length: TensorLike | None = None,

@@ -114,7 +114,7 @@ class _Wrapper(RNNCell):
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         return self._wrapped(inputs, state, scope)
 
-    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def _wrapped(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
         raise NotImplementedError
 
 
@@ -240,7 +240,7 @@ class DropoutWrapper(_Wrapper):
 
         return int(hashlib.md5(text, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
 
-    def _dropped(self, values: Any, salt: str, keep: Any, chosen: Any = None) -> Any:
+    def _dropped(self, values: TensorLike, salt: str, keep: Any, chosen: Any = None) -> Any:
         leaves = nest.flatten(values)
         flags = [True] * len(leaves) if chosen is None else nest.flatten(chosen)
         noise = nest.flatten(self._noise[salt]) if self._variational_recurrent else [None] * len(leaves)
@@ -265,7 +265,7 @@ class DropoutWrapper(_Wrapper):
             return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
         return found if nest.is_nested(found) else nest.map_structure(lambda _: found, state)
 
-    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def _wrapped(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
         def is_partial(keep: Any) -> bool:
             return not isinstance(keep, float) or keep < 1
 
@@ -312,12 +312,12 @@ class ResidualWrapper(_Wrapper):
             config["residual_fn"] = function_from(text, kind, module, custom)
         return config
 
-    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def _wrapped(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
         outputs, new_state = self.cell(inputs, state, scope=scope)
         return (self._residual_fn or _sum_of)(inputs, outputs), new_state
 
 
-def _sum_of(inputs: Any, outputs: Any) -> Any:
+def _sum_of(inputs: TensorLike, outputs: Any) -> Any:
     nest.map_structure(lambda one, other: one.shape.assert_is_compatible_with(other.shape), inputs, outputs)
     return nest.map_structure(lambda one, other: one + other, inputs, outputs)
 
@@ -356,6 +356,6 @@ class DeviceWrapper(_Wrapper):
     def _placed(self) -> Any:
         return get_default_graph().device(self._device)
 
-    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
+    def _wrapped(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
         with self._placed():
             return self.cell(inputs, state, scope=scope)

@@ -49,7 +49,7 @@ def _truediv(x: SparseTensor, y: Tensor, name: str | None) -> SparseTensor:
 
 
 def _install(operator: str, function: Any) -> None:
-    def forward(x: SparseTensor, y: Any) -> SparseTensor:
+    def forward(x: SparseTensor, y: TensorLike) -> SparseTensor:
         with name_scope(None, operator, [x, y]) as scope:
             found: SparseTensor = function(x, convert_to_tensor(y, x.dtype.base_dtype, name="y"), scope)
             return found

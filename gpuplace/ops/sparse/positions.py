@@ -13,9 +13,10 @@ from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 
-def numbers_of(xp: Any, indices: Any, sizes: list[int]) -> Any:
+def numbers_of(xp: ArrayModule, indices: Array, sizes: list[int]) -> Array:
     """The number of each position in row-major order.
 
     Args:
@@ -36,7 +37,7 @@ def joined(values: Any) -> str:
     return ",".join(str(int(value)) for value in values)
 
 
-def check_positions(xp: Any, indices: Any, sizes: list[int], in_order: bool = True) -> None:
+def check_positions(xp: ArrayModule, indices: Array, sizes: list[int], in_order: bool = True) -> None:
     """InvalidArgumentError where a position is out of bounds, or, with ``in_order``, not behind the one before it."""
     if not len(indices):
         return
@@ -97,7 +98,7 @@ def ranked(*ranks: int | None) -> TensorShape:
     return TensorShape.of(tuple(ranks))
 
 
-def groups_of(xp: Any, numbers: Any) -> tuple[Any, Any]:
+def groups_of(xp: ArrayModule, numbers: Array) -> tuple[Any, Any]:
     """The distinct numbers, sorted, and for each number which one it is.
 
     Args:

@@ -24,7 +24,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["set_difference", "set_intersection", "set_size", "set_union"]
 
@@ -138,7 +138,7 @@ def _in_order(a: Any, b: Any) -> tuple[Any, Any, bool]:
     return first, second, False
 
 
-def _operate(a: Any, b: Any, operation: str, validate_indices: bool) -> SparseTensor:
+def _operate(a: TensorLike, b: TensorLike, operation: str, validate_indices: bool) -> SparseTensor:
     arguments: dict[str, Any] = {}
     for name, operand in (("set1", a), ("set2", b)):
         if isinstance(operand, SparseTensor):
@@ -234,13 +234,15 @@ def _result(one: Any, other: Any, operation: bytes, dtype: Any) -> tuple[Any, An
 
 
 @compute("DenseToDenseSetOperation")
-def _dense_to_dense(xp: Any, set1: Any, set2: Any, *, set_operation: bytes, validate_indices: bool) -> Any:
+def _dense_to_dense(
+    xp: ArrayModule, set1: Any, set2: Any, *, set_operation: bytes, validate_indices: bool
+) -> Any:
     return _result(_dense_groups(set1), _dense_groups(set2), set_operation, set1.dtype)
 
 
 @compute("DenseToSparseSetOperation")
 def _dense_to_sparse(
-    xp: Any, set1: Any, set2_indices: Any, set2_values: Any, set2_shape: Any, *, set_operation: bytes,
+    xp: ArrayModule, set1: Any, set2_indices: Array, set2_values: Array, set2_shape: Array, *, set_operation: bytes,
     validate_indices: bool,
 ) -> Any:  # fmt: skip
     other = _sparse_groups(set2_indices, set2_values, set2_shape, validate_indices)
@@ -249,8 +251,8 @@ def _dense_to_sparse(
 
 @compute("SparseToSparseSetOperation")
 def _sparse_to_sparse(
-    xp: Any, set1_indices: Any, set1_values: Any, set1_shape: Any, set2_indices: Any, set2_values: Any,
-    set2_shape: Any, *, set_operation: bytes, validate_indices: bool,
+    xp: ArrayModule, set1_indices: Array, set1_values: Any, set1_shape: Array, set2_indices: Array, set2_values: Array,
+    set2_shape: Array, *, set_operation: bytes, validate_indices: bool,
 ) -> Any:  # fmt: skip
     one = _sparse_groups(set1_indices, set1_values, set1_shape, validate_indices)
     other = _sparse_groups(set2_indices, set2_values, set2_shape, validate_indices)
@@ -258,7 +260,9 @@ def _sparse_to_sparse(
 
 
 @compute("SetSize")
-def _set_size(xp: Any, set_indices: Any, set_values: Any, set_shape: Any, *, validate_indices: bool) -> Any:
+def _set_size(
+    xp: ArrayModule, set_indices: Array, set_values: Array, set_shape: Array, *, validate_indices: bool
+) -> Array:
     shape, groups = _sparse_groups(set_indices, set_values, set_shape, validate_indices)
     sizes = np.zeros(shape, np.int32)
     for at, found in groups.items():

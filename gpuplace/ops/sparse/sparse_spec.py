@@ -32,7 +32,7 @@ from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, t
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.type_spec import TensorSpec, TypeSpec, register_type_spec_from_value_converter
 from gpuplace.shapes import TensorShape, as_shape, brackets
-from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 
 __all__ = [
     "SparseTensorSpec",
@@ -301,16 +301,28 @@ def _packed(out_type: DType, dtype: DType, *parts: Any) -> Any:
 
 @compute("SerializeSparse")
 def _serialize_sparse(
-    xp: Any, sparse_indices: Any, sparse_values: Any, sparse_shape: Any, *, T: DType, out_type: DType
-) -> Any:
+    xp: ArrayModule,
+    sparse_indices: Array,
+    sparse_values: Array,
+    sparse_shape: Array,
+    *,
+    T: DType,
+    out_type: DType,
+) -> Array:
     _check_ranks(sparse_indices, sparse_values, sparse_shape)
     return _packed(out_type, T, sparse_indices, sparse_values, sparse_shape)
 
 
 @compute("SerializeManySparse")
 def _serialize_many_sparse(
-    xp: Any, sparse_indices: Any, sparse_values: Any, sparse_shape: Any, *, T: DType, out_type: DType
-) -> Any:
+    xp: ArrayModule,
+    sparse_indices: Array,
+    sparse_values: Array,
+    sparse_shape: Array,
+    *,
+    T: DType,
+    out_type: DType,
+) -> Array:
     _check_parts(sparse_indices, sparse_values, sparse_shape)
     if len(sparse_shape) < 2:
         raise InvalidArgumentError.of(
@@ -373,7 +385,7 @@ def _put_together(serialized: Any, dtype: DType) -> tuple[Any, Any, Any]:
 
 
 @compute("DeserializeSparse", "DeserializeManySparse")
-def _deserialize_sparse(xp: Any, serialized_sparse: Any, *, dtype: DType) -> Any:
+def _deserialize_sparse(xp: ArrayModule, serialized_sparse: Any, *, dtype: DType) -> Any:
     if not serialized_sparse.ndim:
         raise InvalidArgumentError.of("Serialized sparse should have non-zero rank but has rank 0")
     if serialized_sparse.shape[-1] != 3:

@@ -167,7 +167,7 @@ class SparseTensor(CompositeTensor):
         setattr(SparseTensor, operator, function)
 
 
-def is_sparse(x: Any) -> bool:
+def is_sparse(x: TensorLike) -> bool:
     """Whether something is a sparse tensor, or the value of one.
 
     Args:
@@ -229,7 +229,7 @@ def of_sparse_values(function: Unary) -> Unary:
     """
 
     @wraps(function)
-    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(x: TensorLike, *args: Any, **kwargs: Any) -> Any:
         if isinstance(x, SparseTensor):
             return SparseTensor(x.indices, function(x.values, *args, **kwargs), x.dense_shape)
         return function(x, *args, **kwargs)

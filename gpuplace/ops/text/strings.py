@@ -24,7 +24,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import broadcast, new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
-from gpuplace.typing import DTypeLike, TensorLike, TensorsLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike, TensorsLike
 
 __all__ = [
     "string_join", "as_string", "string_to_number", "string_length", "string_strip", "string_lower", "string_upper",
@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _texts(xp: Any, values: list[bytes], shape: tuple[int, ...]) -> Any:
+def _texts(xp: ArrayModule, values: list[bytes], shape: tuple[int, ...]) -> Array:
     result = xp.empty(len(values), object)
     for index, value in enumerate(values):
         result[index] = value
@@ -66,7 +66,7 @@ def string_join(inputs: TensorsLike, separator: str = "", name: str | None = Non
 
 
 @compute("StringJoin")
-def _string_join(xp: Any, inputs: list[Any], *, separator: bytes) -> Any:
+def _string_join(xp: ArrayModule, inputs: list[Any], *, separator: bytes) -> Array:
     shapes = {value.shape for value in inputs if value.ndim}
     if len(shapes) > 1:
         one, other = (
@@ -129,8 +129,15 @@ def as_string(
 
 @compute("AsString")
 def _as_string(
-    xp: Any, input: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: bytes
-) -> Any:
+    xp: ArrayModule,
+    input: Array,
+    *,
+    precision: int,
+    scientific: bool,
+    shortest: bool,
+    width: int,
+    fill: bytes,
+) -> Array:
     if scientific and shortest:
         raise InvalidArgumentError.of("Cannot select both scientific and shortest notation")
     if len(fill) > 1:
@@ -200,7 +207,7 @@ def string_to_number(
 
 
 @compute("StringToNumber")
-def _string_to_number(xp: Any, string_tensor: Any, *, out_type: Any) -> Any:
+def _string_to_number(xp: ArrayModule, string_tensor: Array, *, out_type: Any) -> Array:
     values = []
     for text in string_tensor.reshape(-1).tolist():
         try:
@@ -230,7 +237,7 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
 
 
 @compute("StringLength")
-def _string_length(xp: Any, input: Any, *, unit: bytes) -> Any:
+def _string_length(xp: ArrayModule, input: Array, *, unit: bytes) -> Array:
     def length(text: bytes) -> int:
         return len(text) if unit == b"BYTE" else sum(byte & 0xC0 != 0x80 for byte in text)
 
@@ -251,7 +258,7 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 @compute("StringStrip")
-def _string_strip(xp: Any, input: Any) -> Any:
+def _string_strip(xp: ArrayModule, input: Array) -> Array:
     return _each(xp, input, bytes.strip)
 
 
@@ -284,7 +291,7 @@ def string_upper(input: TensorLike, encoding: str = "", name: str | None = None)
 
 
 @compute("StringLower", "StringUpper")
-def _string_case(xp: Any, input: Any, *, encoding: bytes, ctx: Any) -> Any:
+def _string_case(xp: ArrayModule, input: Array, *, encoding: bytes, ctx: Any) -> Array:
     lower = ctx.op.type == "StringLower"
     if not encoding:
         return _each(xp, input, bytes.lower if lower else bytes.upper)
@@ -323,7 +330,7 @@ _length = len
 
 
 @compute("Substr")
-def _substr(xp: Any, input: Any, pos: Any, len: Any, *, unit: bytes) -> Any:
+def _substr(xp: ArrayModule, input: Array, pos: Array, len: Array, *, unit: bytes) -> Array:
     if pos.shape != len.shape:
         raise InvalidArgumentError.of(
             f"pos and len should have the same shape, got: {brackets(pos.shape)} vs. {brackets(len.shape)}"
@@ -404,7 +411,9 @@ def reduce_join(
 
 
 @compute("ReduceJoin")
-def _reduce_join(xp: Any, inputs: Any, reduction_indices: Any, *, keep_dims: bool, separator: bytes) -> Any:
+def _reduce_join(
+    xp: ArrayModule, inputs: Array, reduction_indices: Array, *, keep_dims: bool, separator: bytes
+) -> Array:
     axes = []
     for axis in reduction_indices.reshape(-1).tolist():
         if not -inputs.ndim <= axis < inputs.ndim:
@@ -482,8 +491,8 @@ def unsorted_segment_join(
 
 @compute("UnsortedSegmentJoin")
 def _unsorted_segment_join(
-    xp: Any, inputs: Any, segment_ids: Any, num_segments: Any, *, separator: bytes
-) -> Any:
+    xp: ArrayModule, inputs: Array, segment_ids: Array, num_segments: Array, *, separator: bytes
+) -> Array:
     if num_segments.ndim:
         raise InvalidArgumentError.of("Number of segments should be a scalar")
     count = int(num_segments)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from gpuplace import tf_logging
 from gpuplace.dtypes import float32
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import DTypeLike, ShapeLike
 
 __all__ = [
     "OBJECT_CONFIG_JSON_KEY",
@@ -341,7 +341,7 @@ class Trackable:
     def _add_variable_with_custom_getter(
         self,
         name: str,
-        shape: Any = None,
+        shape: ShapeLike = None,
         dtype: DTypeLike = float32,
         initializer: Any = None,
         getter: Any = None,

@@ -14,14 +14,14 @@ from gpuplace.ops.variables.variable_scope import variable_creator_scope
 from gpuplace.ops.variables.variable_store import default_initializer
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import as_shape
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import DTypeLike, ShapeLike
 
 __all__ = ["add_variable", "capture_dependencies"]
 
 
 def _default_getter(
     name: str,
-    shape: Any,
+    shape: ShapeLike,
     dtype: DTypeLike,
     initializer: Any = None,
     partition_info: Any = None,
@@ -50,7 +50,7 @@ def _default_getter(
 def add_variable(
     trackable: Any,
     name: str,
-    shape: Any = None,
+    shape: ShapeLike = None,
     dtype: DTypeLike = float32,
     initializer: Any = None,
     trainable: bool = True,

@@ -14,7 +14,7 @@ from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.math import cast
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.ops.variables.init_ops import Constant
-from gpuplace.typing import TensorLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 
 class AdagradOptimizer(KernelOptimizer):
@@ -60,7 +60,7 @@ class AdagradOptimizer(KernelOptimizer):
                 self._name,
             )
 
-    def _filled_like(self, variable: Any, dtype: Any) -> Tensor:
+    def _filled_like(self, variable: Any, dtype: DTypeLike) -> Tensor:
         """The initial sums of a variable whose shape is known when it runs."""
         filled = constant.fill(reshaping.shape(variable), self._initial_accumulator_value)
         return cast.cast(filled, dtype)

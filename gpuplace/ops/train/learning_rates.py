@@ -20,13 +20,13 @@ from gpuplace.ops.random import random_ops
 from gpuplace.typing import TensorLike, VariableLike
 
 
-def _check_step(global_step: Any, function: str) -> None:
+def _check_step(global_step: TensorLike, function: str) -> None:
     if global_step is None:
         raise ValueError(f"global_step is required for {function}.")
 
 
 def _passed(
-    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool
+    learning_rate: TensorLike, global_step: TensorLike, decay_steps: Any, decay_rate: Any, staircase: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The initial rate, how it decays, and how many times ``decay_steps`` have passed; all of the rate's type."""
     rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
@@ -337,7 +337,9 @@ def noisy_linear_cosine_decay(
         return _along_a_wave(rate, left, step / steps, periods, more, offset, scope)
 
 
-def _along_a_wave(rate: Any, left: Any, way: Any, periods: Any, more: Any, offset: Any, name: str) -> Tensor:
+def _along_a_wave(
+    rate: TensorLike, left: TensorLike, way: Any, periods: Any, more: Any, offset: TensorLike, name: str
+) -> Tensor:
     """The rate times the part that is left, along a cosine wave."""
     turns = 2.0 * periods * way
     wave: Any = 0.5 * (1.0 + trigonometry.cos(constant.constant(math.pi) * turns))

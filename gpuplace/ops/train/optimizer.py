@@ -38,7 +38,7 @@ from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.state import assign_add
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import VariableLike
+from gpuplace.typing import DTypeLike, TensorLike, VariableLike
 
 Gradient = Tensor | IndexedSlices
 GradsAndVars = Sequence[tuple[Gradient | None, Any]]
@@ -252,7 +252,11 @@ class Optimizer(Trackable):
         return context.replica.merge_call(self._distributed_apply, (pairs, global_step, name))
 
     def _distributed_apply(
-        self, distribution: Any, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self,
+        distribution: Any,
+        grads_and_vars: Any,
+        global_step: TensorLike | None = None,
+        name: str | None = None,
     ) -> Any:
         """Updates all copies of variables by what the replicas' gradients add up to.
 
@@ -268,7 +272,7 @@ class Optimizer(Trackable):
         with without_garbage_collection(), graph.control_dependencies(None):
             self._create_slots(variables)
 
-        def update(copy: Any, grad: Any) -> Any:
+        def update(copy: Any, grad: TensorLike) -> Any:
             with graph.name_scope(f"update_{copy.op.name}"):
                 return self._update_one(_converted(grad), copy)
 
@@ -354,7 +358,7 @@ class Optimizer(Trackable):
         return slots[_key(var)]
 
     def _get_or_make_slot_with_initializer(
-        self, var: Any, initializer: Any, shape: TensorShape, dtype: Any, slot_name: str, op_name: str
+        self, var: Any, initializer: Any, shape: TensorShape, dtype: DTypeLike, slot_name: str, op_name: str
     ) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
@@ -544,7 +548,7 @@ class KernelOptimizer(Optimizer):
         return self._apply("ResourceSparse", var, grad, indices)
 
 
-def cast_to(value: Any, dtype: Any) -> Any:
+def cast_to(value: Any, dtype: DTypeLike) -> Any:
     """``value`` in another type; a resource variable of that type stays as it is."""
     if isinstance(value, ResourceVariable) and value.dtype is dtype:
         return value

@@ -15,6 +15,7 @@ from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from gpuplace.ops.variables.variables import RefVariable, SaveSliceInfo, Variable
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import DTypeLike
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
@@ -36,7 +37,7 @@ def create_slot_with_initializer(
     primary: Any,
     initializer: Any,
     shape: TensorShape,
-    dtype: Any,
+    dtype: DTypeLike,
     name: str,
     colocate_with_primary: bool = True,
 ) -> Any:

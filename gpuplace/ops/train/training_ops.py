@@ -24,6 +24,7 @@ from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.train.updating import Formula, Loop, to_all, to_rows
 from gpuplace.ops.variables.resource_state import handle_shape
 from gpuplace.shapes import TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 
 def _apply(
@@ -111,7 +112,7 @@ def _handle_shape(op: Operation) -> list[TensorShape]:
     return []
 
 
-def _check_shapes(names: list[str], values: list[Any], grad: Any) -> None:
+def _check_shapes(names: list[str], values: list[Any], grad: TensorLike) -> None:
     shape = values[0].shape
     for name, array in zip((*names[1 : len(values)], "grad"), (*values[1:], grad), strict=True):
         if array.shape != shape and array.ndim:
@@ -126,7 +127,7 @@ def _as(value: Any, like: Any) -> Any:
     return value.astype(like.dtype, copy=False)
 
 
-def minus(xp: Any, value: Any, step: Any) -> Any:
+def minus(xp: ArrayModule, value: Array, step: Array) -> Array:
     """``value - step``; the array ``step``, which is new and nobody else's, is written over."""
     return xp.subtract(value, step, out=step) if step.ndim else value - step
 
@@ -135,7 +136,7 @@ def minus(xp: Any, value: Any, step: Any) -> Any:
 
 
 @_apply("ApplyGradientDescent", 1, loop=Loop("descent", lambda alpha: (alpha[()],)))
-def _gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> tuple[Any, ...]:
+def _gradient_descent(xp: ArrayModule, var: Array, alpha: Array, delta: Array) -> tuple[Any, ...]:
     return (minus(xp, var, delta * alpha),)
 
 
@@ -146,7 +147,7 @@ def _momentum_numbers(lr: Any, momentum: Any, *, use_nesterov: bool) -> tuple[An
 @_apply("ApplyMomentum", 2, ("use_nesterov",), loop=Loop("momentum", _momentum_numbers))
 @_apply("SparseApplyMomentum", 2, ("use_nesterov",), sparse=True)
 def _momentum(
-    xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
+    xp: ArrayModule, var: Array, accum: Array, lr: Array, grad: Array, momentum: Array, *, use_nesterov: bool
 ) -> tuple[Any, ...]:
     accum = accum * momentum
     accum += grad
@@ -156,7 +157,9 @@ def _momentum(
 
 @_apply("ApplyAdagrad", 2, ("update_slots",))
 @_apply("SparseApplyAdagrad", 2, ("update_slots",), sparse=True)
-def _adagrad(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool) -> tuple[Any, ...]:
+def _adagrad(
+    xp: ArrayModule, var: Array, accum: Array, lr: Array, grad: Array, *, update_slots: bool
+) -> tuple[Any, ...]:
     if update_slots:
         accum = accum + grad * grad
     return var - grad * lr / xp.sqrt(accum), accum
@@ -165,7 +168,14 @@ def _adagrad(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, *, update_slots:
 @_apply("ApplyAdadelta", 3)
 @_apply("SparseApplyAdadelta", 3, sparse=True)
 def _adadelta(
-    xp: Any, var: Any, accum: Any, accum_update: Any, lr: Any, rho: Any, epsilon: Any, grad: Any
+    xp: ArrayModule,
+    var: Array,
+    accum: Array,
+    accum_update: Array,
+    lr: Array,
+    rho: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> tuple[Any, ...]:
     one = rho.dtype.type(1)
     accum = accum * rho + grad * grad * (one - rho)
@@ -176,7 +186,15 @@ def _adadelta(
 @_apply("ApplyRMSProp", 3)
 @_apply("SparseApplyRMSProp", 3, sparse=True)
 def _rms_prop(
-    xp: Any, var: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+    xp: ArrayModule,
+    var: Array,
+    ms: Array,
+    mom: Array,
+    lr: Array,
+    rho: Array,
+    momentum: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> tuple[Any, ...]:
     ms = ms + (grad * grad - ms) * (rho.dtype.type(1) - rho)
     mom = mom * momentum + grad * lr / xp.sqrt(ms + epsilon)
@@ -186,7 +204,16 @@ def _rms_prop(
 @_apply("ApplyCenteredRMSProp", 4)
 @_apply("SparseApplyCenteredRMSProp", 4, sparse=True)
 def _centered_rms_prop(
-    xp: Any, var: Any, mg: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+    xp: ArrayModule,
+    var: Array,
+    mg: Array,
+    ms: Array,
+    mom: Array,
+    lr: Array,
+    rho: Array,
+    momentum: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> tuple[Any, ...]:
     rest = rho.dtype.type(1) - rho
     ms = ms + (grad * grad - ms) * rest
@@ -196,7 +223,14 @@ def _centered_rms_prop(
 
 
 def _adam_numbers(
-    beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, *, use_nesterov: bool
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: TensorLike,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    *,
+    use_nesterov: bool,
 ) -> tuple[Any, ...] | None:
     one = beta1.dtype.type(1)
     rate = lr * np.sqrt(one - beta2_power) / (one - beta1_power)
@@ -205,17 +239,17 @@ def _adam_numbers(
 
 @_apply("ApplyAdam", 3, ("use_nesterov",), loop=Loop("adam", _adam_numbers))
 def _adam(
-    xp: Any,
-    var: Any,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
+    xp: ArrayModule,
+    var: Array,
+    m: Array,
+    v: Array,
+    beta1_power: Array,
+    beta2_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
     *,
     use_nesterov: bool,
 ) -> tuple[Any, ...]:
@@ -229,16 +263,16 @@ def _adam(
 
 @_apply("ApplyAdaMax", 3)
 def _ada_max(
-    xp: Any,
-    var: Any,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
+    xp: ArrayModule,
+    var: Array,
+    m: Array,
+    v: Array,
+    beta1_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
 ) -> tuple[Any, ...]:
     one = beta1.dtype.type(1)
     m = m + (grad - m) * (one - beta1)
@@ -249,7 +283,7 @@ def _ada_max(
 @_apply("ApplyProximalGradientDescent", 1)
 @_apply("SparseApplyProximalGradientDescent", 1, sparse=True)
 def _proximal_gradient_descent(
-    xp: Any, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any
+    xp: ArrayModule, var: Array, alpha: Array, l1: Array, l2: Array, delta: Array
 ) -> tuple[Any, ...]:
     zero, one = alpha.dtype.type(0), alpha.dtype.type(1)
     moved = var - delta * alpha
@@ -260,7 +294,9 @@ def _proximal_gradient_descent(
 
 @_apply("ApplyProximalAdagrad", 2)
 @_apply("SparseApplyProximalAdagrad", 2, sparse=True)
-def _proximal_adagrad(xp: Any, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any) -> tuple[Any, ...]:
+def _proximal_adagrad(
+    xp: ArrayModule, var: Array, accum: Array, lr: Array, l1: Array, l2: Array, grad: Array
+) -> tuple[Any, ...]:
     accum = accum + grad * grad
     rate = lr / xp.sqrt(accum)
     moved = var - grad * rate
@@ -273,7 +309,15 @@ def _proximal_adagrad(xp: Any, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, 
 @_apply("ApplyAdagradDA", 3)
 @_apply("SparseApplyAdagradDA", 3, sparse=True)
 def _adagrad_da(
-    xp: Any, var: Any, gradients: Any, squares: Any, grad: Any, lr: Any, l1: Any, l2: Any, global_step: Any
+    xp: ArrayModule,
+    var: Array,
+    gradients: Array,
+    squares: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    global_step: Array,
 ) -> tuple[Any, ...]:
     step = global_step.astype(lr.dtype)
     gradients = gradients + grad
@@ -287,7 +331,15 @@ def _adagrad_da(
 @_apply("ApplyFtrl", 3)
 @_apply("SparseApplyFtrl", 3, sparse=True)
 def _ftrl(
-    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any
+    xp: ArrayModule,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    lr_power: Array,
 ) -> tuple[Any, ...]:
     return _ftrl_step(xp, var, accum, linear, grad, grad, lr, l1, l2, lr_power)
 
@@ -295,32 +347,32 @@ def _ftrl(
 @_apply("ApplyFtrlV2", 3)
 @_apply("SparseApplyFtrlV2", 3, sparse=True)
 def _ftrl_v2(
-    xp: Any,
-    var: Any,
-    accum: Any,
-    linear: Any,
-    grad: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    l2_shrinkage: Any,
-    lr_power: Any,
+    xp: ArrayModule,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    l2_shrinkage: Array,
+    lr_power: Array,
 ) -> tuple[Any, ...]:
     pull = grad + lr.dtype.type(2) * l2_shrinkage * var
     return _ftrl_step(xp, var, accum, linear, grad, pull, lr, l1, l2, lr_power)
 
 
 def _ftrl_step(
-    xp: Any,
-    var: Any,
-    accum: Any,
-    linear: Any,
-    grad: Any,
-    pull: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    lr_power: Any,
+    xp: ArrayModule,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    pull: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    lr_power: Array,
 ) -> tuple[Any, ...]:
     """A step along ``pull``, with the sums of squares of ``grad``."""
     new_accum = accum + grad * grad

@@ -24,6 +24,7 @@ import numpy as np
 from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.pieces import WHOLE_BYTES, over
 from gpuplace.ops.variables.scatter import check_indices
+from gpuplace.typing import Array, ArrayModule
 
 Formula = Callable[..., tuple[Any, ...]]
 """``(xp, *values of the variables, *other inputs, **attributes)`` to the new values of the variables."""
@@ -39,7 +40,7 @@ class Loop(NamedTuple):
 
 
 def to_all(
-    xp: Any,
+    xp: ArrayModule,
     formula: Formula,
     values: Sequence[Any],
     are_own: Sequence[bool],
@@ -93,13 +94,13 @@ def to_all(
 
 
 def to_rows(
-    xp: Any,
+    xp: ArrayModule,
     formula: Formula,
     values: Sequence[Any],
     are_own: Sequence[bool],
     inputs: Sequence[Any],
     grad_at: int,
-    indices: Any,
+    indices: Array,
     attrs: Mapping[str, Any],
 ) -> Sequence[Any]:
     """New values of variables of which only the rows ``indices`` change.
@@ -132,7 +133,7 @@ def to_rows(
     return new
 
 
-def turns(xp: Any, indices: Any) -> list[Any]:
+def turns(xp: ArrayModule, indices: Array) -> list[Any]:
     """Positions in ``indices``, so that no index occurs twice in one part, and equal ones keep their order.
 
     >>> [turn.tolist() for turn in turns(np, np.array([3, 0, 3, 5, 3, 0]))]

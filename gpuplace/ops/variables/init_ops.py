@@ -226,7 +226,11 @@ class RandomUniform(Initializer):
 
 class _Normal(Initializer):
     def __init__(
-        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = float32
+        self,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
     ) -> None:
         self.mean = mean
         self.stddev = stddev
@@ -464,7 +468,7 @@ class Identity(Initializer):
         return self.gain * diagonal
 
 
-def floating(dtype: Any) -> DType:
+def floating(dtype: DTypeLike) -> DType:
     """A type; ValueError where it is not floating."""
     found = as_dtype(dtype)
     if not found.is_floating:

@@ -22,6 +22,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
 
@@ -119,7 +120,7 @@ def _switch_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("Switch", "RefSwitch")
-def _switch_kernel(xp: Any, data: Any, pred: Any) -> tuple[Any, Any]:
+def _switch_kernel(xp: ArrayModule, data: Array, pred: Array) -> tuple[Any, Any]:
     """Which of the outputs is there, and what runs after it, a plan decides by ``pred``; so it does for ``Merge``."""
     return data, data
 

@@ -23,6 +23,7 @@ from gpuplace.graph.convert import get_default_graph, register_tensor_conversion
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import joining, reshaping
 from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import DTypeLike, ShapeLike
 
 __all__ = ["fixed_size_partitioner", "min_max_variable_partitioner", "variable_axis_size_partitioner"]
 
@@ -414,7 +415,7 @@ def variable_axis_size_partitioner(
     if max_shards and max_shards < 1:
         raise ValueError("max_shards must be positive.")
 
-    def partitioner(shape: Any, dtype: Any) -> list[int]:
+    def partitioner(shape: ShapeLike, dtype: DTypeLike) -> list[int]:
         if not isinstance(shape, TensorShape):
             raise ValueError(f"shape is not a TensorShape: {shape}")
         if not shape.is_fully_defined():

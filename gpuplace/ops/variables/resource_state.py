@@ -28,12 +28,13 @@ from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, scalar_shape
 from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 
 # VarHandleOp
 
 
 def var_handle_op(
-    dtype: Any, shape: Any, container: str = "", shared_name: str = "", name: str | None = None
+    dtype: DTypeLike, shape: ShapeLike, container: str = "", shared_name: str = "", name: str | None = None
 ) -> Tensor:
     """Makes a handle of a variable."""
     arguments = {"dtype": dtype, "shape": shape, "container": container, "shared_name": shared_name}
@@ -45,7 +46,7 @@ shape_function("VarHandleOp")(scalar_shape)
 
 @binder("VarHandleOp")
 def _var_handle(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
     storage = ctx.session.variable(
         attrs["shared_name"].decode() or op.name,
@@ -105,7 +106,7 @@ def zeros_dtype(tensor: Tensor) -> DType:
 # ReadVariableOp, VariableShape, VarIsInitializedOp, DestroyResourceOp
 
 
-def read_variable_op(resource: Tensor, dtype: Any, name: str | None = None) -> Tensor:
+def read_variable_op(resource: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """The value of a variable."""
     return apply_op("ReadVariableOp", name, resource=resource, dtype=dtype).outputs[0]
 
@@ -116,12 +117,12 @@ def _read_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("ReadVariableOp", reads_only=True)
-def _read(xp: Any, resource: ResourceHandle) -> Any:
+def _read(xp: ArrayModule, resource: ResourceHandle) -> Array:
     return resource.variable.value
 
 
 @gradient("ReadVariableOp")
-def _read_gradient(op: Operation, grad: Any) -> Any:
+def _read_gradient(op: Operation, grad: TensorLike) -> Any:
     return grad
 
 
@@ -151,7 +152,7 @@ def _variable_shape_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("VariableShape", reads_only=True)
-def _variable_shape(xp: Any, resource: ResourceHandle, *, out_type: Any) -> Any:
+def _variable_shape(xp: ArrayModule, resource: ResourceHandle, *, out_type: Any) -> Array:
     return np.asarray(resource.variable.value.shape, out_type.as_numpy_dtype)
 
 
@@ -164,13 +165,13 @@ shape_function("VarIsInitializedOp")(scalar_shape)
 
 
 @compute("VarIsInitializedOp", reads_only=True)
-def _var_is_initialized(xp: Any, resource: ResourceHandle) -> Any:
+def _var_is_initialized(xp: ArrayModule, resource: ResourceHandle) -> Array:
     return np.asarray(resource.variable.is_initialized)
 
 
 @compute("DestroyResourceOp")
 def _destroy(
-    xp: Any, resource: ResourceHandle, *, ignore_lookup_error: bool, ctx: KernelContext
+    xp: ArrayModule, resource: ResourceHandle, *, ignore_lookup_error: bool, ctx: KernelContext
 ) -> tuple[()]:
     if not isinstance(resource.resource, VariableStorage):
         try:
@@ -219,20 +220,20 @@ def _assign_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("AssignVariableOp")
-def _assign(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
+def _assign(xp: ArrayModule, resource: ResourceHandle, value: Array) -> tuple[()]:
     resource.variable.assign(value)
     return ()
 
 
 @compute("AssignAddVariableOp")
-def _assign_add(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
+def _assign_add(xp: ArrayModule, resource: ResourceHandle, value: Array) -> tuple[()]:
     _check_update(resource, value)
     resource.variable.update(lambda old, is_own: xp.add(old, value, out=old if is_own else None))
     return ()
 
 
 @compute("AssignSubVariableOp")
-def _assign_sub(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
+def _assign_sub(xp: ArrayModule, resource: ResourceHandle, value: Array) -> tuple[()]:
     _check_update(resource, value)
     resource.variable.update(lambda old, is_own: xp.subtract(old, value, out=old if is_own else None))
     return ()
@@ -252,8 +253,8 @@ def _check_update(resource: ResourceHandle, value: Any) -> None:
 
 def resource_gather(
     resource: Tensor,
-    indices: Any,
-    dtype: Any,
+    indices: TensorLike,
+    dtype: DTypeLike,
     validate_indices: bool = True,
     name: str | None = None,
     batch_dims: int = 0,
@@ -288,7 +289,7 @@ def _gather_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("ResourceGather", reads_only=True)
-def _gather(xp: Any, resource: ResourceHandle, indices: Any, *, batch_dims: int, ctx: Any) -> Any:
+def _gather(xp: ArrayModule, resource: ResourceHandle, indices: Array, *, batch_dims: int, ctx: Any) -> Array:
     value = resource.variable.value
     if batch_dims:
         return taken(xp, value, indices, batch_dims, batch_dims, ctx)
@@ -297,7 +298,7 @@ def _gather(xp: Any, resource: ResourceHandle, indices: Any, *, batch_dims: int,
 
 
 @gradient("ResourceGather")
-def _gather_gradient(op: Operation, grad: Any) -> tuple[IndexedSlices, None]:
+def _gather_gradient(op: Operation, grad: TensorLike) -> tuple[IndexedSlices, None]:
     handle, indices = op.inputs
     shape: Any = variable_shape(handle)
     size = new("ExpandDims", input=reshaping.size(indices), dim=0)
@@ -305,7 +306,9 @@ def _gather_gradient(op: Operation, grad: Any) -> tuple[IndexedSlices, None]:
     return IndexedSlices(values, reshaping.reshape(indices, size), shape), None
 
 
-def resource_gather_nd(resource: Tensor, indices: Any, dtype: Any, name: str | None = None) -> Tensor:
+def resource_gather_nd(
+    resource: Tensor, indices: TensorLike, dtype: DTypeLike, name: str | None = None
+) -> Tensor:
     """Slices of a resource variable at index vectors, read without the rest.
 
     Args:
@@ -329,7 +332,7 @@ def _gather_nd_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("ResourceGatherNd", reads_only=True)
-def _gather_nd(xp: Any, resource: ResourceHandle, indices: Any, *, ctx: Any) -> Any:
+def _gather_nd(xp: ArrayModule, resource: ResourceHandle, indices: Array, *, ctx: Any) -> Array:
     return taken_nd(xp, resource.variable.value, indices, ctx)
 
 
@@ -343,7 +346,7 @@ def _gather_nd_gradient(op: Operation, grad: Any) -> tuple[Any, None]:
 
 
 def resource_scatter(
-    how: str, resource: Tensor, indices: Any, updates: Any, name: str | None = None
+    how: str, resource: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Operation:
     """Works ``updates`` into rows of the variable behind a handle; ``how`` as in ``scatter.scattered``."""
     op_type = f"ResourceScatter{how.capitalize()}"

@@ -304,7 +304,12 @@ class ResourceVariable(Variable):
             return self._after(assign_sub_variable_op(self._handle, tensor, name=name), read_value)
 
     def _scatter(
-        self, how: str, indices: Any, updates: Any, name: str | None = None, use_locking: bool = False
+        self,
+        how: str,
+        indices: TensorLike,
+        updates: TensorLike,
+        name: str | None = None,
+        use_locking: bool = False,
     ) -> Any:
         with graph_for(self).as_default():
             values = convert_to_tensor(updates, self._dtype)

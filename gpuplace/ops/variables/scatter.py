@@ -14,6 +14,7 @@ import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.shapes import brackets
+from gpuplace.typing import Array, ArrayModule
 
 HOWS = ("update", "add", "sub", "mul", "div", "min", "max")
 """What may be done; an op is called after each."""
@@ -52,7 +53,7 @@ def scattered(xp: Any, how: str, array: Any, indices: Any, updates: Any, *, in_p
     return apply_at(xp, how, array if in_place else array.copy(), indices, updates)
 
 
-def apply_at(xp: Any, how: str, array: Any, index: Any, updates: Any) -> Any:
+def apply_at(xp: Any, how: str, array: Any, index: Any, updates: Any) -> Array:
     """Works ``updates`` into ``array[index]`` in place, one after the other where positions repeat; returns it."""
     if how == "update":
         array[index] = updates
@@ -88,7 +89,7 @@ def _at(xp: Any, ufunc: Any, array: Any, index: Any, updates: Any) -> None:
         ufunc.at(flat, (rows[some, None] * width + columns).reshape(-1), values[some].reshape(-1))
 
 
-def _one_by_one(xp: Any, how: str, array: Any, index: Any, updates: Any) -> None:
+def _one_by_one(xp: ArrayModule, how: str, array: Array, index: Array, updates: Array) -> None:
     """Quotients, and products with CuPy, which has no unbuffered ufunc for them."""
     parts = index if isinstance(index, tuple) else (index,)
     count = parts[0].size
@@ -100,7 +101,7 @@ def _one_by_one(xp: Any, how: str, array: Any, index: Any, updates: Any) -> None
         array[at] = array[at] * rows[i] if how == "mul" else array[at] / rows[i]
 
 
-def check_indices(xp: Any, indices: Any, limit: int) -> None:
+def check_indices(xp: ArrayModule, indices: Array, limit: int) -> None:
     """InvalidArgumentError if an index is negative or not below ``limit``."""
     if not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return

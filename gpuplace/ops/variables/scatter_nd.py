@@ -26,7 +26,7 @@ from gpuplace.ops.variables.resource_state import handle_shape
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike, VariableLike
+from gpuplace.typing import Array, ArrayModule, TensorLike, VariableLike
 
 __all__ = ["batch_scatter_update", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"]
 
@@ -136,19 +136,21 @@ def _no_outputs(op: Operation) -> list[TensorShape]:
 
 @compute(*_REFERENCES)
 def _scatter_reference(
-    xp: Any, ref: VariableStorage, indices: Any, updates: Any, *, ctx: Any
+    xp: ArrayModule, ref: VariableStorage, indices: Array, updates: Array, *, ctx: Any
 ) -> VariableStorage:
     _change(xp, ref, indices, updates, ctx)
     return ref
 
 
 @compute(*_RESOURCES)
-def _scatter_resource(xp: Any, ref: ResourceHandle, indices: Any, updates: Any, *, ctx: Any) -> Any:
+def _scatter_resource(
+    xp: ArrayModule, ref: ResourceHandle, indices: Array, updates: Array, *, ctx: Any
+) -> Any:
     _change(xp, ref.variable, indices, updates, ctx)
     return ()
 
 
-def _change(xp: Any, storage: VariableStorage, indices: Any, updates: Any, ctx: Any) -> None:
+def _change(xp: ArrayModule, storage: VariableStorage, indices: Array, updates: Any, ctx: Any) -> None:
     given = -updates if ctx.op.type.endswith("Sub") else updates
     adds = not ctx.op.type.endswith("Update")
     indices = (

@@ -27,7 +27,7 @@ from gpuplace.ops.support import same_shape, scalar_shape
 from gpuplace.ops.variables.scatter import HOWS, scattered
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import TensorLike, VariableLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike, VariableLike
 
 __all__ = [
     "assign",
@@ -51,7 +51,7 @@ _OF_A_STEP = "__per_step_0"
 
 
 def variable_op_v2(
-    shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
+    shape: ShapeLike, dtype: DTypeLike, name: str = "Variable", container: str = "", shared_name: str = ""
 ) -> Tensor:
     """Makes a variable; its output is a reference to it."""
     op = apply_op("VariableV2", name, shape=shape, dtype=dtype, container=container, shared_name=shared_name)
@@ -72,7 +72,7 @@ def _old_variable_shape(op: Operation) -> list[TensorShape]:
 
 @binder("VariableV2", "Variable", shares=True)
 def _variable(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], VariableStorage]:
     storage: VariableStorage = ctx.session.variable(
         attrs["shared_name"].decode() or op.name,
@@ -89,7 +89,7 @@ def _variable(
 
 @compute("TemporaryVariable")
 def _temporary_variable(
-    xp: Any, *, shape: TensorShape, dtype: DType, var_name: bytes, ctx: KernelContext
+    xp: ArrayModule, *, shape: TensorShape, dtype: DType, var_name: bytes, ctx: KernelContext
 ) -> VariableStorage:
     """A variable of one run, whose memory TensorFlow leaves as it finds it: here it is all zeros."""
     storage = VariableStorage(
@@ -103,7 +103,7 @@ def _temporary_variable(
 
 
 @compute("DestroyTemporaryVariable")
-def _destroy_temporary_variable(xp: Any, ref: VariableStorage, *, var_name: bytes) -> Any:
+def _destroy_temporary_variable(xp: ArrayModule, ref: VariableStorage, *, var_name: bytes) -> Array:
     name = var_name.decode()
     if ref.container != _OF_A_STEP or ref.name != name:
         raise NotFoundError.of(
@@ -210,7 +210,7 @@ def _assign_add_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("Assign")
-def _assign(xp: Any, ref: VariableStorage, value: Any, *, validate_shape: bool) -> VariableStorage:
+def _assign(xp: ArrayModule, ref: VariableStorage, value: Array, *, validate_shape: bool) -> VariableStorage:
     if validate_shape:
         if ref.is_initialized:
             same = ref.value.shape == value.shape
@@ -225,14 +225,14 @@ def _assign(xp: Any, ref: VariableStorage, value: Any, *, validate_shape: bool) 
 
 
 @compute("AssignAdd")
-def _assign_add(xp: Any, ref: VariableStorage, value: Any) -> VariableStorage:
+def _assign_add(xp: ArrayModule, ref: VariableStorage, value: Array) -> VariableStorage:
     _check_update("AssignAdd", ref, value)
     ref.update(lambda old, is_own: xp.add(old, value, out=old if is_own else None))
     return ref
 
 
 @compute("AssignSub")
-def _assign_sub(xp: Any, ref: VariableStorage, value: Any) -> VariableStorage:
+def _assign_sub(xp: ArrayModule, ref: VariableStorage, value: Array) -> VariableStorage:
     _check_update("AssignSub", ref, value)
     ref.update(lambda old, is_own: xp.subtract(old, value, out=old if is_own else None))
     return ref
@@ -267,7 +267,7 @@ shape_function("IsVariableInitialized")(scalar_shape)
 
 
 @compute("IsVariableInitialized", reads_only=True)
-def _is_variable_initialized(xp: Any, ref: VariableStorage) -> Any:
+def _is_variable_initialized(xp: ArrayModule, ref: VariableStorage) -> Array:
     return np.asarray(ref.is_initialized)
 
 
@@ -510,12 +510,12 @@ shape_function("CountUpTo", "ResourceCountUpTo")(scalar_shape)
 
 
 @compute("CountUpTo")
-def _count_up_to(xp: Any, ref: VariableStorage, *, limit: int) -> Any:
+def _count_up_to(xp: ArrayModule, ref: VariableStorage, *, limit: int) -> Array:
     return _counted(ref, limit)
 
 
 @compute("ResourceCountUpTo")
-def _count_resource_up_to(xp: Any, resource: ResourceHandle, *, limit: int) -> Any:
+def _count_resource_up_to(xp: ArrayModule, resource: ResourceHandle, *, limit: int) -> Array:
     return _counted(resource.variable, limit)
 
 

@@ -35,6 +35,7 @@ from gpuplace.ops.variables.variables import (
     trainable_with,
 )
 from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import DTypeLike, ShapeLike
 
 
 class ReuseMode(enum.Enum):
@@ -62,8 +63,8 @@ class VariableStore:
     def get_variable(
         self,
         name: str,
-        shape: Any = None,
-        dtype: Any = float32,
+        shape: ShapeLike = None,
+        dtype: DTypeLike = float32,
         initializer: Any = None,
         reuse: Any = None,
         custom_getter: Callable[..., Any] | None = None,
@@ -108,8 +109,8 @@ class VariableStore:
     def _get(
         self,
         name: str,
-        shape: Any = None,
-        dtype: Any = "float32",
+        shape: ShapeLike = None,
+        dtype: DTypeLike = "float32",
         initializer: Any = None,
         regularizer: Callable[[Any], Any] | None = None,
         reuse: Any = None,
@@ -265,7 +266,7 @@ class VariableStore:
     def _get_single(
         self,
         name: str,
-        shape: Any,
+        shape: ShapeLike,
         initializer: Any,
         partition_info: PartitionInfo | None,
         *,

@@ -540,7 +540,9 @@ class Variable(Trackable, metaclass=_VariableType):
     def _as_graph_element(self) -> Tensor:
         raise NotImplementedError
 
-    def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
+    def _scatter(
+        self, how: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
+    ) -> Any:
         raise NotImplementedError
 
     def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
@@ -556,7 +558,7 @@ class Variable(Trackable, metaclass=_VariableType):
     def __bool__(self) -> bool:
         return bool(self.value())
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+    def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> NoReturn:
         raise NotImplementedError(
             f"Cannot convert a symbolic variable ({self.name}) to a numpy array: run it in a session."
         )
@@ -680,7 +682,7 @@ class RefVariable(Variable):
         """What is known of the shape."""
         return self._variable.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Adds knowledge about the shape.
 
         Args:
@@ -741,7 +743,7 @@ class RefVariable(Variable):
         return made if read_value else made.op
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds ``delta``.
 
@@ -762,7 +764,7 @@ class RefVariable(Variable):
         return made if read_value else made.op
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts ``delta``.
 
@@ -785,7 +787,9 @@ class RefVariable(Variable):
     def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
         return new("StridedSliceAssign", name, ref=self._variable, value=value, **bounds)
 
-    def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
+    def _scatter(
+        self, how: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
+    ) -> Any:
         return state._scatter(self._variable, indices, updates, use_locking, name, how=how)
 
 

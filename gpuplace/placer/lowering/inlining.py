@@ -21,6 +21,7 @@ from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.placer.lowering.bodies import Bodies, BodyNode
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
 from gpuplace.placer.placement_graph import COLOCATION_PREFIX
+from gpuplace.typing import DTypeLike
 
 _PREFIX = COLOCATION_PREFIX.encode()
 
@@ -74,7 +75,7 @@ def inline(
     def control_node(name: str) -> FlowNode:
         return graph.add(graph.new_name(f"Func/{prefix}{name}"), "NoOp", None, call.device)
 
-    def identity(name: str, source: Output, dtype: Any, device: str) -> FlowNode:
+    def identity(name: str, source: Output, dtype: DTypeLike, device: str) -> FlowNode:
         attrs: dict[str, Any] = {"T": dtype}
         if newer and not one_device:
             attrs["_class"] = (_PREFIX + source[0].name.encode(),)

@@ -26,6 +26,7 @@ from gpuplace.errors import InternalError, OpError, UnimplementedError
 from gpuplace.runtime.backends.gpu_streams import compute_stream
 from gpuplace.runtime.backends.host_memory import address_of
 from gpuplace.runtime.memory.gpu_options import allow_growth_value
+from gpuplace.typing import ArrayModule
 
 _pools_made: set[int] = set()
 _lock = threading.Lock()
@@ -222,7 +223,7 @@ class _ThreadState:
         xp: the ``cupy`` module.
     """
 
-    def __init__(self, xp: Any) -> None:
+    def __init__(self, xp: ArrayModule) -> None:
         cuda = self._cuda = xp.cuda
         self._device = cuda.Device()
         self._streams: dict[int, Any] = {}

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuplace.errors import ResourceExhaustedError
+from gpuplace.typing import ArrayModule, DTypeLike
 
 _streams: dict[int, ComputeStream] = {}
 _lock = threading.Lock()
@@ -29,7 +30,7 @@ class ComputeStream:
         number: CUDA's number of the GPU.
     """
 
-    def __init__(self, xp: Any, number: int) -> None:
+    def __init__(self, xp: ArrayModule, number: int) -> None:
         self.xp = xp
         self.number = number
         self.device = xp.cuda.Device(number)
@@ -44,7 +45,7 @@ class ComputeStream:
         """Return a context in which the GPU and one of its streams, by default this one, are current."""
         return Current(self.xp.cuda, self.device, self.stream if stream is None else stream)
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """Return a new array on the GPU."""
         return self._allocated(lambda: self.xp.empty(shape, dtype))
 
@@ -100,7 +101,7 @@ class Current:
             device.use()
 
 
-def compute_stream(xp: Any, number: int) -> ComputeStream:
+def compute_stream(xp: ArrayModule, number: int) -> ComputeStream:
     """Return the stream of a GPU, created at the first call in a process."""
     with _lock:
         stream = _streams.get(number)

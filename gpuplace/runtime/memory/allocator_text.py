@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gpuplace import release as releases
 from gpuplace.dtypes import as_dtype
+from gpuplace.typing import DTypeLike
 
 OOM_HINT = (
     "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom "
@@ -177,7 +177,7 @@ def device_refusal(nbytes: int, release: str) -> str:
 
 def oom_message(
     shape: Iterable[int],
-    dtype: Any,
+    dtype: DTypeLike,
     device: str,
     allocator: str,
     *,

@@ -42,6 +42,7 @@ from gpuplace.numerics import blas_threads, threads
 from gpuplace.runtime.memory.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.runtime.memory.default_config import DefaultConfig, PhysicalDevice
 from gpuplace.runtime.memory.device_memory import DeviceMemory
+from gpuplace.typing import ConfigProto
 
 _logger = logging.getLogger(__name__)
 
@@ -198,7 +199,7 @@ class ProcessState:
                 self._warn_of_late_environment(*self._visibility)
             return self._visibility[0]
 
-    def session_devices(self, config: Any = None) -> SessionDevices:
+    def session_devices(self, config: ConfigProto | None = None) -> SessionDevices:
         """Create the devices of a new session.
 
         Args:
@@ -425,7 +426,7 @@ def reset_runtime() -> None:
     process_state.reset()
 
 
-def session_devices(config: Any = None) -> SessionDevices:
+def session_devices(config: ConfigProto | None = None) -> SessionDevices:
     """Create the devices of a new session; see ``ProcessState.session_devices``.
 
     Args:
@@ -442,7 +443,7 @@ def session_devices(config: Any = None) -> SessionDevices:
     return process_state.session_devices(config)
 
 
-def device_mapping(config: Any = None) -> tuple[MappingRow, ...]:
+def device_mapping(config: ConfigProto | None = None) -> tuple[MappingRow, ...]:
     """Return the mapping from the machine's GPUs to devices of this process's sessions, including hidden GPUs.
 
     Args:

@@ -30,6 +30,7 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.runtime.memory.allocator_text import oom_message
 from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
+from gpuplace.typing import DTypeLike
 
 
 class Owner(weakref.ref[Any]):
@@ -157,7 +158,7 @@ class TensorMemory(ABC):
         return reservation
 
     def reserve(
-        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: DTypeLike, device: str
     ) -> Reservation:
         """Allocate the memory of a tensor that is about to be computed.
 
@@ -190,7 +191,7 @@ class TensorMemory(ABC):
 
     @abstractmethod
     def _allocate(
-        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: DTypeLike, device: str
     ) -> None:
         """Allocate memory for an entry, none for 0 bytes; raises ResourceExhaustedError if there is too little."""
 
@@ -234,7 +235,7 @@ class SimulatedMemory(TensorMemory):
         allocator.memory = self
 
     def _allocate(
-        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: DTypeLike, device: str
     ) -> None:
         address = self.allocator.allocate(nbytes, label=label, entry=entry)
         if address is None and nbytes > 0:

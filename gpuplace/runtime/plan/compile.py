@@ -53,6 +53,7 @@ from gpuplace.runtime.plan.schedule.liveness import find_liveness
 from gpuplace.runtime.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.runtime.plan.schedule.transfers import count_transfers
 from gpuplace.runtime.plan.schedule.unused import drops_unused
+from gpuplace.typing import ConfigProto
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
@@ -100,7 +101,7 @@ class PlanCompiler:
     _other_plans: dict[tuple[Signature, PlanOptions], Plan]
     _most_lanes: int
 
-    def __post_init__(self, config: Any) -> None:
+    def __post_init__(self, config: ConfigProto) -> None:
         self.backends: dict[str, Any] = {}
         self._types = {device.name: device.device_type for device in self._devices}
         self._client = self._devices.devices[0].name

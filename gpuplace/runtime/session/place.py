@@ -27,7 +27,7 @@ from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
 from gpuplace.runtime.memory.process_state import current_machine
-from gpuplace.typing import ConfigLike, GraphLike, MachineLike, VisibleDevices
+from gpuplace.typing import ConfigLike, ConfigProto, GraphLike, MachineLike, VisibleDevices
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
@@ -222,7 +222,7 @@ def graph_to_place(graph: GraphLike, catalogue: Catalogue, release: str | None =
     return _placement_graph(graph, catalogue, name, _Choice(None, None, None, False, False))
 
 
-def is_soft(config: Any, soft_placement: bool | None = None) -> bool:
+def is_soft(config: ConfigProto, soft_placement: bool | None = None) -> bool:
     """Whether soft placement is allowed.
 
     Args:
@@ -249,7 +249,7 @@ class _Choice(NamedTuple):
     inline_all: bool
 
 
-def inlines_all(config: Any) -> bool:
+def inlines_all(config: ConfigProto) -> bool:
     """Whether the session's optimizer options request inlining of every function call.
 
     Args:

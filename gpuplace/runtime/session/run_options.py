@@ -30,6 +30,7 @@ from gpuplace.kernels.cancellation import StepLimits
 from gpuplace.runtime.memory.allocator_text import readable_bytes
 from gpuplace.runtime.plan.schedule.partition import Schedule
 from gpuplace.runtime.plan.step_errors import OOM_HINTS, with_lines
+from gpuplace.typing import ConfigProto
 
 FULL_TRACE = 3
 """``RunOptions.FULL_TRACE``."""
@@ -44,7 +45,7 @@ MAX_REPORTED_PART = 0.99
 """The list ends when it covers this share of the memory."""
 
 
-def pools_of_threads(config: Any) -> list[int]:
+def pools_of_threads(config: ConfigProto) -> list[int]:
     """Return for each of a session's pools the maximal number of devices that work concurrently with the calling
     thread.
 
@@ -57,7 +58,7 @@ def pools_of_threads(config: Any) -> list[int]:
     return [0 if count == 1 else count if count > 1 else MANY_LANES for count in threads]
 
 
-def limit_ms_of(config: Any) -> int:
+def limit_ms_of(config: ConfigProto) -> int:
     """Return the default time limit of steps in a ``ConfigProto`` in milliseconds; 0 for no limit.
 
     Args:

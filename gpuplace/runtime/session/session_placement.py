@@ -37,6 +37,7 @@ from gpuplace.runtime.plan.schedule.partition import retval_name
 from gpuplace.runtime.plan.schedule.pruning import arg_name, pruned_operations
 from gpuplace.runtime.plan.step_errors import error_with_lines
 from gpuplace.runtime.session.place import inlines_all, lowered_nodes, place_for
+from gpuplace.typing import ConfigProto
 from gpuplace.why.messages import SOFT_FIELD
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_mapping, placement_lines
@@ -71,7 +72,7 @@ class SessionPlacement:
         self,
         graph: Graph,
         devices: SessionDevices,
-        config: Any,
+        config: ConfigProto,
         catalogue: Catalogue,
         release: str,
         place_pruned: bool | None = None,

@@ -14,6 +14,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.runtime.tracing.cost_graph import CostModel, fill_cost_graph
 from gpuplace.runtime.tracing.partition_graphs import fill_partition_graphs
 from gpuplace.runtime.tracing.step_stats import Trace, fill_step_stats
+from gpuplace.typing import ConfigProto
 
 
 class CostModels:
@@ -23,7 +24,7 @@ class CostModels:
         config: ``ConfigProto``, or an object with its attributes.
     """
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: ConfigProto) -> None:
         options = getattr(config, "graph_options", None)
         self.every: int = max(getattr(options, "build_cost_model", 0), 0)
         """Interval of measured steps; 0 for none."""

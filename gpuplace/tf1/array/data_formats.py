@@ -5,14 +5,13 @@ Source: tensorflow/core/kernels/data_format_ops.cc and core/ops/nn_ops.cc, relea
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import same_shape
 from gpuplace.shapes import TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule
 
 
 def _formats(src_format: bytes, dst_format: bytes) -> tuple[str, str]:
@@ -31,14 +30,14 @@ def _formats(src_format: bytes, dst_format: bytes) -> tuple[str, str]:
 
 
 @compute("DataFormatDimMap", fresh=True)
-def _dim_map(xp: Any, x: Any, *, src_format: bytes, dst_format: bytes) -> Any:
+def _dim_map(xp: ArrayModule, x: Array, *, src_format: bytes, dst_format: bytes) -> Array:
     source, destination = _formats(src_format, dst_format)
     places = xp.array([destination.index(letter) for letter in source], x.dtype)
     return places[x % len(source)]
 
 
 @compute("DataFormatVecPermute", fresh=True)
-def _vec_permute(xp: Any, x: Any, *, src_format: bytes, dst_format: bytes) -> Any:
+def _vec_permute(xp: ArrayModule, x: Array, *, src_format: bytes, dst_format: bytes) -> Array:
     source, destination = _formats(src_format, dst_format)
     shape = brackets(TensorShape(x.shape))
     if x.ndim not in (1, 2):

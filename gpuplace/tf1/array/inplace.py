@@ -24,7 +24,7 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.support import new, same_shape
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 
 def _changed(op_type: str, x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
@@ -105,7 +105,7 @@ def inplace_sub(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
     return alias_inplace_sub(new("DeepCopy", x=x), i, v)
 
 
-def _rows(xp: Any, x: Any, i: Any, v: Any) -> Any:
+def _rows(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
     """The rows, counted from the front; a number out of range is taken modulo their number."""
     if i.ndim != 1:
         raise InvalidArgumentError.of(f"i must be a vector. {brackets(TensorShape(i.shape))}")
@@ -128,26 +128,26 @@ def _require_numbers(x: Any) -> None:
 
 
 @compute("InplaceUpdate", fresh=True)
-def _inplace_update(xp: Any, x: Any, i: Any, v: Any) -> Any:
+def _inplace_update(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
     found = xp.array(x)
     found[_rows(xp, x, i, v)] = v
     return found
 
 
 @compute("InplaceAdd", fresh=True)
-def _inplace_add(xp: Any, x: Any, i: Any, v: Any) -> Any:
+def _inplace_add(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
     _require_numbers(x)
     return apply_at(xp, "add", xp.array(x), _rows(xp, x, i, v), v)
 
 
 @compute("InplaceSub", fresh=True)
-def _inplace_sub(xp: Any, x: Any, i: Any, v: Any) -> Any:
+def _inplace_sub(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
     _require_numbers(x)
     return apply_at(xp, "add", xp.array(x), _rows(xp, x, i, v), -v)
 
 
 @compute("DeepCopy", fresh=True)
-def _deep_copy(xp: Any, x: Any) -> Any:
+def _deep_copy(xp: ArrayModule, x: Array) -> Array:
     return xp.array(x)
 
 
@@ -158,12 +158,12 @@ shape_function("InplaceUpdate", "InplaceAdd", "InplaceSub", "DeepCopy")(same_sha
 
 
 @compute("_ParallelConcatStart", fresh=True)
-def _parallel_concat_start(xp: Any, *, shape: Any, dtype: Any) -> Any:
+def _parallel_concat_start(xp: ArrayModule, *, shape: Any, dtype: Any) -> Array:
     return xp.empty(tuple(shape.as_list()), dtype.as_numpy_dtype)
 
 
 @compute("_ParallelConcatUpdate", shares=True)
-def _parallel_concat_update(xp: Any, value: Any, update: Any, *, loc: int) -> Any:
+def _parallel_concat_update(xp: ArrayModule, value: Array, update: Array, *, loc: int) -> Array:
     value[loc] = update[0]
     return value
 

@@ -15,7 +15,7 @@ from gpuplace.ops.rnn.cells import LSTMStateTuple, RNNCell
 from gpuplace.ops.variables.init_ops import Constant
 from gpuplace.ops.variables.variable_scope import get_variable, variable_scope
 from gpuplace.tf1.contrib.normalization import layer_norm
-from gpuplace.typing import Function
+from gpuplace.typing import Function, TensorLike
 
 __all__ = ["LayerNormBasicLSTMCell"]
 
@@ -82,7 +82,7 @@ class LayerNormBasicLSTMCell(RNNCell):
                 get_variable(name, shape, values.dtype, Constant(start))
         return layer_norm(values, reuse=True, scope=scope)
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """One step.
 
         Args:

@@ -54,7 +54,7 @@ def _feeding(embedding: Any, projection: Any, update: bool) -> Function:
     return vector
 
 
-def _check_projection(projection: Any, symbols: int, dtype: Any) -> None:
+def _check_projection(projection: Any, symbols: int, dtype: DTypeLike) -> None:
     if projection is not None:
         weights = convert_to_tensor(projection[0], dtype=dtype)
         weights.get_shape().assert_is_compatible_with([None, symbols])

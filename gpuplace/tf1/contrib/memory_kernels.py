@@ -5,8 +5,6 @@ Source: tensorflow/contrib/memory_stats/kernels/memory_stats_ops.cc, release 1.1
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpuplace.errors import UnimplementedError
@@ -14,6 +12,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import scalar_shape
+from gpuplace.typing import Array, ArrayModule
 
 __all__: list[str] = []
 
@@ -25,7 +24,7 @@ not_differentiable("BytesInUse", "BytesLimit", "MaxBytesInUse")
 
 
 @compute("BytesInUse")
-def _bytes_in_use(xp: Any, *, ctx: KernelContext) -> Any:
+def _bytes_in_use(xp: ArrayModule, *, ctx: KernelContext) -> Array:
     counted = ctx.session.allocators.get(ctx.device)
     if counted is None:
         return np.array(xp.get_default_memory_pool().used_bytes(), np.int64)
@@ -33,7 +32,7 @@ def _bytes_in_use(xp: Any, *, ctx: KernelContext) -> Any:
 
 
 @compute("MaxBytesInUse")
-def _max_bytes_in_use(xp: Any, *, ctx: KernelContext) -> Any:
+def _max_bytes_in_use(xp: ArrayModule, *, ctx: KernelContext) -> Array:
     counted = ctx.session.allocators.get(ctx.device)
     if counted is None:
         raise UnimplementedError.of(
@@ -44,7 +43,7 @@ def _max_bytes_in_use(xp: Any, *, ctx: KernelContext) -> Any:
 
 
 @compute("BytesLimit")
-def _bytes_limit(xp: Any, *, ctx: KernelContext) -> Any:
+def _bytes_limit(xp: ArrayModule, *, ctx: KernelContext) -> Array:
     if ctx.device_type == "CPU":
         return np.array(_NO_LIMIT, np.int64)
     counted = ctx.session.allocators.get(ctx.device)

@@ -26,6 +26,7 @@ from gpuplace.kernels.cancellation import Cancellation, Wait, step_limits
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, same_shape
+from gpuplace.typing import Array, ArrayModule
 
 __all__ = ["all_max", "all_min", "all_prod", "all_sum", "broadcast", "reduce_sum"]
 
@@ -282,8 +283,8 @@ def _alone(count: int) -> OpError:
 
 @compute("NcclAllReduce", fresh=True, waits=True)
 def _all_reduce(
-    xp: Any, value: Any, *, reduction: Any, num_devices: int, shared_name: Any, ctx: KernelContext
-) -> Any:
+    xp: ArrayModule, value: Array, *, reduction: Any, num_devices: int, shared_name: Any, ctx: KernelContext
+) -> Array:
     name = shared_name.decode() if isinstance(shared_name, bytes) else shared_name
     collective = ctx.session.get_or_create("", f"_nccl/{name}", _Collective)
     taker = _Taker(ctx.op.name, value)
@@ -298,7 +299,7 @@ def _reduce(xp: Any, values: list[Any], *, reduction: Any) -> Any:
 
 
 @compute("NcclBroadcast", shares=True)
-def _broadcast(xp: Any, value: Any) -> Any:
+def _broadcast(xp: ArrayModule, value: Array) -> Array:
     return value
 
 

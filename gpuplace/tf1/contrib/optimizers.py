@@ -34,12 +34,12 @@ from gpuplace.ops.variables.initialization import trainable_variables
 from gpuplace.ops.variables.variable_scope import get_variable, variable_scope
 from gpuplace.tf1.contrib.gradients import Gradients, times, values_of
 from gpuplace.tf1.train.ftrl import FtrlOptimizer
-from gpuplace.typing import Function, VariableLike
+from gpuplace.typing import Function, TensorLike, VariableLike
 
 __all__ = ["OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "adaptive_clipping_fn", "optimize_loss"]
 
 
-def _momentum(learning_rate: Any) -> MomentumOptimizer:
+def _momentum(learning_rate: TensorLike) -> MomentumOptimizer:
     return MomentumOptimizer(learning_rate, momentum=0.9)
 
 
@@ -57,7 +57,7 @@ OPTIMIZER_SUMMARIES = ["learning_rate", "loss", "gradients", "gradient_norm", "g
 """What ``optimize_loss`` can summarise."""
 
 
-def _rate(learning_rate: Any) -> Any:
+def _rate(learning_rate: TensorLike) -> Any:
     """The learning rate as a tensor or variable; None where there is none."""
     if learning_rate is None or (isinstance(learning_rate, Tensor) and learning_rate.get_shape().ndims == 0):
         return learning_rate
@@ -70,7 +70,7 @@ def _rate(learning_rate: Any) -> Any:
     return get_variable("learning_rate", [], trainable=False, initializer=Constant(learning_rate))
 
 
-def _optimizer(optimizer: Any, rate: Any) -> Optimizer:
+def _optimizer(optimizer: Any, rate: TensorLike) -> Optimizer:
     if isinstance(optimizer, str):
         if rate is None:
             raise ValueError(
@@ -102,7 +102,7 @@ def _optimizer(optimizer: Any, rate: Any) -> Optimizer:
     return returned
 
 
-def _with_noise(gradients: Gradients, scale: Any) -> Gradients:
+def _with_noise(gradients: Gradients, scale: TensorLike) -> Gradients:
     noisy: Gradients = []
     for gradient, variable in gradients:
         if gradient is not None:
@@ -144,7 +144,7 @@ def _norm(gradients: Gradients) -> Tensor:
 def optimize_loss(
     loss: Tensor,
     global_step: VariableLike | None,
-    learning_rate: Any,
+    learning_rate: TensorLike,
     optimizer: Any,
     gradient_noise_scale: float | None = None,
     gradient_multipliers: Mapping[Any, Any] | None = None,

@@ -20,7 +20,7 @@ from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.math.unary import abs as magnitude
 from gpuplace.ops.nn.misc import l2_loss
 from gpuplace.ops.random.random_ops import random_uniform, truncated_normal
-from gpuplace.typing import DTypeLike, Function
+from gpuplace.typing import DTypeLike, Function, TensorLike
 
 __all__ = [
     "apply_regularization", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "sum_regularizer",
@@ -30,7 +30,7 @@ __all__ = [
 Regularizer = Callable[[Any], Tensor | None]
 
 
-def _scale(scale: Any) -> Any:
+def _scale(scale: TensorLike) -> Any:
     if isinstance(scale, numbers.Integral):
         raise ValueError(f"scale cannot be an integer: {scale}")
     if isinstance(scale, numbers.Real) and scale < 0.0:
@@ -113,7 +113,7 @@ def sum_regularizer(regularizer_list: Sequence[Any], scope: str | None = None) -
     if not chosen:
         return None
 
-    def regularizer(weights: Any) -> Tensor | None:
+    def regularizer(weights: TensorLike) -> Tensor | None:
         with name_scope(scope, "sum_regularizer", [weights]) as name:
             losses = [loss for loss in [one(weights) for one in chosen] if loss is not None]
             return add_n(losses, name=name) if losses else None
@@ -171,7 +171,7 @@ def variance_scaling_initializer(
     if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
         raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
 
-    def initializer(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
+    def initializer(shape: Any, dtype: DTypeLike = dtype, partition_info: Any = None) -> Tensor:
         sizes = [int(size) for size in shape]
         rest = math.prod(sizes[:-2]) if len(sizes) > 1 else 1
         fan_in = float((sizes[-2] if len(sizes) > 1 else sizes[-1]) * rest) if sizes else 1.0

@@ -16,6 +16,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.tf1.data import structure
+from gpuplace.typing import DTypeLike, ShapeLike
 
 
 def default_padding(spec: Any) -> Any:
@@ -59,7 +60,7 @@ def shape_tensor(shape: Any) -> tuple[Tensor, TensorShape]:
     return tensor, shape_in(tensor)
 
 
-def padded_shape(shape: Any, of_input: TensorShape) -> Tensor:
+def padded_shape(shape: ShapeLike, of_input: TensorShape) -> Tensor:
     """A shape to fill up to, as a vector; ValueError if that of the elements does not fit in."""
     tensor, known = shape_tensor(shape)
     mine, theirs = known.sizes, of_input.sizes
@@ -86,7 +87,7 @@ def shape_in(tensor: Tensor) -> TensorShape:
     return TensorShape([None if size < 0 else size for size in value.tolist()])
 
 
-def padding_value(value: Any, dtype: Any) -> Tensor:
+def padding_value(value: Any, dtype: DTypeLike) -> Tensor:
     """A value to fill up with; ValueError if it is no scalar, TypeError if it is of another type."""
     tensor = convert_to_tensor(value, name="padding_value")
     if not tensor.shape.is_compatible_with(TensorShape([])):

@@ -26,6 +26,7 @@ from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.type_spec import TensorSpec, TypeSpec, known_type_spec, type_spec_from_value
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.tf1.flow.tensor_array_spec import TensorArraySpec
+from gpuplace.typing import TensorLike
 
 # Forms
 
@@ -141,7 +142,7 @@ def output_classes(spec: Any) -> Any:
     return map_form(lambda one: one._to_legacy_output_classes(), spec)
 
 
-def spec_of(types: Any, shapes: Any = None, classes: Any = None) -> Any:
+def spec_of(types: Any, shapes: Any = None, classes: TensorLike | None = None) -> Any:
     """The spec of elements of these types, shapes and classes.
 
     Args:

@@ -21,6 +21,7 @@ from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.tf1.data import structure
 from gpuplace.tf1.functions.auto_control_deps import AutomaticControlDependencies
 from gpuplace.tf1.functions.func_graph import FuncGraph
+from gpuplace.typing import DTypeLike
 
 
 class Traced(NamedTuple):
@@ -35,7 +36,7 @@ class Traced(NamedTuple):
     body: FunctionBody
     """Its graph."""
 
-    def is_scalar_of(self, dtype: Any) -> bool:
+    def is_scalar_of(self, dtype: DTypeLike) -> bool:
         """Whether it returns one tensor of that type that may be a scalar."""
         return isinstance(self.spec, TensorSpec) and self.spec.is_compatible_with(TensorSpec([], dtype))
 

@@ -22,6 +22,7 @@ from gpuplace.errors import NotFoundError, OpError
 from gpuplace.files.file_system import makedirs
 from gpuplace.ops.random.random_ops import get_seed
 from gpuplace.tf1.data_sets.synthetic import digits
+from gpuplace.typing import DTypeLike
 
 __all__ = [
     "DataSet", "Datasets", "dense_to_one_hot", "extract_images", "extract_labels", "load_mnist", "read_data_sets",
@@ -132,7 +133,7 @@ class DataSet:
     """
 
     def __init__(
-        self, images: Any, labels: Any, fake_data: bool = False, one_hot: bool = False, dtype: Any = float32,
+        self, images: Any, labels: Any, fake_data: bool = False, one_hot: bool = False, dtype: DTypeLike = float32,
         reshape: bool = True, seed: int | None = None,
     ) -> None:  # fmt: skip
         seed1, seed2 = get_seed(seed)
@@ -244,7 +245,7 @@ def _say_once(message: str) -> None:
 
 
 def read_data_sets(
-    train_dir: str, fake_data: bool = False, one_hot: bool = False, dtype: Any = float32, reshape: bool = True,
+    train_dir: str, fake_data: bool = False, one_hot: bool = False, dtype: DTypeLike = float32, reshape: bool = True,
     validation_size: int = 5000, seed: int | None = None, source_url: str = DEFAULT_SOURCE_URL,
 ) -> Datasets:  # fmt: skip
     """Returns MNIST, from the files in a folder, or a small set of drawn digits where they are missing.

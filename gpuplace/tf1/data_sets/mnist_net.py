@@ -33,7 +33,7 @@ IMAGE_PIXELS = IMAGE_SIZE * IMAGE_SIZE
 """Pixels of a picture."""
 
 
-def _dense(inputs: Any, columns: int, units: int) -> Any:
+def _dense(inputs: TensorLike, columns: int, units: int) -> Any:
     drawn = truncated_normal([columns, units], stddev=1.0 / math.sqrt(float(columns)))
     weights = Variable(drawn, name="weights")
     biases = Variable(zeros([units]), name="biases")

@@ -17,6 +17,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.math.elementwise import add_n
 from gpuplace.tf1.contrib import nccl
 from gpuplace.tf1.distribute.values import DistributedValues, Mirrored
+from gpuplace.typing import TensorLike
 
 __all__ = ["CrossDeviceOps", "NcclAllReduce", "ReductionToOneDevice"]
 
@@ -111,7 +112,7 @@ class CrossDeviceOps:
         """
         return [self.reduce(reduce_op, value, where) for value, where in value_destination_pairs]
 
-    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+    def broadcast(self, tensor: TensorLike, destinations: Any) -> Any:
         """A tensor on several devices.
 
         Args:

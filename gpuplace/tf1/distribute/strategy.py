@@ -33,6 +33,7 @@ from gpuplace.tf1.distribute.cross_device import (
 from gpuplace.tf1.distribute.inputs import DatasetIterator, DistributedDataset, InputContext
 from gpuplace.tf1.distribute.replicas import call_for_each
 from gpuplace.tf1.distribute.values import DistributedValues, Mirrored, regrouped, selected
+from gpuplace.typing import TensorLike
 
 __all__ = ["Strategy", "StrategyExtended"]
 
@@ -421,7 +422,7 @@ class StrategyExtended:
         """
         return self._cross_device_ops.batch_reduce(reduce_op, value_destination_pairs)
 
-    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+    def broadcast_to(self, tensor: TensorLike, destinations: Any) -> Any:
         """A tensor on several devices.
 
         Args:

@@ -12,6 +12,7 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.distribute.contexts import component
+from gpuplace.typing import DTypeLike
 
 __all__ = ["DistributedValues", "Mirrored", "PerReplica"]
 
@@ -105,7 +106,9 @@ class Mirrored(DistributedValues):
         return value if isinstance(value, Tensor) else value._as_graph_element()
 
 
-def _to_tensor(value: Mirrored, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _to_tensor(
+    value: Mirrored, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     return convert_to_tensor(value.get(), dtype, name=name)
 
 

@@ -37,7 +37,7 @@ from gpuplace.shapes import TensorShape
 from gpuplace.tf1.distributions.bijector import Bijector, Identity
 from gpuplace.tf1.distributions.distribution import Distribution
 from gpuplace.tf1.distributions.vectors import pick_vector, prefer_static_value
-from gpuplace.typing import SizesLike
+from gpuplace.typing import SizesLike, TensorLike
 
 
 class TransformedDistribution(Distribution):
@@ -290,7 +290,7 @@ class TransformedDistribution(Distribution):
 # Where values are known, results are constants
 
 
-def _value(x: Any) -> Any:
+def _value(x: TensorLike) -> Any:
     return static_value(convert_to_tensor(x))
 
 
@@ -308,7 +308,7 @@ def _logical_not(x: Tensor) -> Tensor:
     return logical_not(x) if value is None else constant(np.logical_not(value))
 
 
-def _equal(x: Any, y: Any) -> Tensor:
+def _equal(x: TensorLike, y: TensorLike) -> Tensor:
     values = _value(x), _value(y)
     if values[0] is None or values[1] is None:
         return equal(x, y)

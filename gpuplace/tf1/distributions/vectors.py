@@ -276,7 +276,7 @@ def tridiag(
 def reduce_weighted_logsumexp(
     logx: TensorLike,
     w: TensorLike | None = None,
-    axis: Any = None,
+    axis: TensorLike | None = None,
     keep_dims: bool = False,
     return_sign: bool = False,
     name: str | None = None,

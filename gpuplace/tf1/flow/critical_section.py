@@ -27,6 +27,7 @@ from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow import control
 from gpuplace.ops.support import new
 from gpuplace.tf1.input.queue_kernels import own_resource, resource_of
+from gpuplace.typing import Array, ArrayModule
 
 __all__ = ["CriticalSection"]
 
@@ -189,13 +190,13 @@ def _copied(value: Any) -> Any:
 
 
 @compute("MutexV2")
-def _mutex(xp: Any, *, ctx: KernelContext) -> ResourceHandle:
+def _mutex(xp: ArrayModule, *, ctx: KernelContext) -> ResourceHandle:
     mutex, container, name = own_resource(ctx, ctx.op.attrs, lambda _: Mutex())
     return ResourceHandle(ctx.device, container, name, _TYPE_NAME, mutex)
 
 
 @compute("MutexLock")
-def _lock(xp: Any, mutex: Any, *, ctx: KernelContext) -> HeldMutex:
+def _lock(xp: ArrayModule, mutex: Array, *, ctx: KernelContext) -> HeldMutex:
     """Within a step locks are taken in the order of the graph, in which variables are used too."""
     found: Mutex = resource_of(mutex, Mutex, _TYPE_NAME)
     return found.acquire(ctx.session.cancellation)

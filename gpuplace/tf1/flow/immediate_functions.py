@@ -36,6 +36,7 @@ from gpuplace.ops.flow.python_functions import find_function, keep_function, ste
 from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.typing import ArrayModule
 
 __all__ = ["py_function"]
 
@@ -164,7 +165,7 @@ def _called(function: Any, inp: Sequence[Any], types: Any, name: str | None = No
 
 
 @compute("EagerPyFunc", fresh=True, calls_program=True)
-def _eager_py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
+def _eager_py_func(xp: ArrayModule, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     host = [on_host(value) for value in input]
     try:
         arrays = find_function(token.decode())(host, Tout)

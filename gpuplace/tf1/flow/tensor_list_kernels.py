@@ -21,6 +21,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.kernels.tensor_lists import TensorList, described, list_of, merged, shape_of_sizes
 from gpuplace.ops.support import scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule
 
 
 def element_shape_of(handle: Tensor) -> TensorShape:
@@ -196,7 +197,7 @@ def _push_batch_shape(op: Operation) -> Any:
 
 
 @compute("EmptyTensorList")
-def _empty(xp: Any, element_shape: Any, max_num_elements: Any, *, element_dtype: DType) -> Any:
+def _empty(xp: ArrayModule, element_shape: Any, max_num_elements: Any, *, element_dtype: DType) -> Any:
     if max_num_elements.shape:
         raise InvalidArgumentError.of(
             "max_num_elements expected to be a scalar  but got shape: " + brackets(max_num_elements.shape)
@@ -205,7 +206,7 @@ def _empty(xp: Any, element_shape: Any, max_num_elements: Any, *, element_dtype:
 
 
 @compute("TensorListReserve")
-def _reserve(xp: Any, element_shape: Any, num_elements: Any, *, element_dtype: DType) -> Any:
+def _reserve(xp: ArrayModule, element_shape: Any, num_elements: Array, *, element_dtype: DType) -> Any:
     count = int(num_elements)
     if count < 0:
         raise InvalidArgumentError.of(
@@ -215,7 +216,7 @@ def _reserve(xp: Any, element_shape: Any, num_elements: Any, *, element_dtype: D
 
 
 @compute("TensorListFromTensor")
-def _from_tensor(xp: Any, tensor: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+def _from_tensor(xp: Any, tensor: Any, element_shape: Array, *, element_dtype: DType) -> Any:
     declared = shape_of_sizes(element_shape)
     if not tensor.shape:
         raise InvalidArgumentError.of(
@@ -229,7 +230,7 @@ def _from_tensor(xp: Any, tensor: Any, element_shape: Any, *, element_dtype: DTy
     return TensorList(_rows(xp, tensor), element_dtype, declared)
 
 
-def _rows(xp: Any, tensor: Any) -> list[Any]:
+def _rows(xp: ArrayModule, tensor: Array) -> list[Any]:
     """The rows of a tensor, as arrays of their own."""
     return [
         xp.array(tensor[i], copy=True) if hasattr(tensor[i], "dtype") else _alone(tensor[i])
@@ -244,7 +245,9 @@ def _alone(value: Any) -> Any:
 
 
 @compute("TensorListSplit")
-def _split(xp: Any, tensor: Any, element_shape: Any, lengths: Any, *, element_dtype: DType) -> Any:
+def _split(
+    xp: ArrayModule, tensor: Array, element_shape: Array, lengths: Array, *, element_dtype: DType
+) -> Any:
     declared = shape_of_sizes(element_shape)
     if declared.sizes == ():
         raise InvalidArgumentError.of(
@@ -282,7 +285,13 @@ def _split(xp: Any, tensor: Any, element_shape: Any, lengths: Any, *, element_dt
 
 @compute("TensorListScatter", "TensorListScatterV2")
 def _scatter(
-    xp: Any, tensor: Any, indices: Any, element_shape: Any, num_elements: Any = None, *, element_dtype: DType
+    xp: Any,
+    tensor: Any,
+    indices: Array,
+    element_shape: Array,
+    num_elements: Array | None = None,
+    *,
+    element_dtype: DType,
 ) -> Any:
     count = -1 if num_elements is None else int(num_elements)
     if count < -1:
@@ -307,7 +316,7 @@ def _scatter(
 
 
 @compute("TensorListScatterIntoExistingList")
-def _scatter_into(xp: Any, input_handle: Any, tensor: Any, indices: Any, *, element_dtype: DType) -> Any:
+def _scatter_into(xp: Any, input_handle: Array, tensor: Any, indices: Array, *, element_dtype: DType) -> Any:
     given = list_of(input_handle, element_dtype)
     rest = TensorShape.of(tensor.shape[1:])
     if not given.element_shape.is_compatible_with(rest):
@@ -335,7 +344,7 @@ def _checked_places(tensor: Any, indices: Any) -> list[int]:
     return places
 
 
-def _scattered(xp: Any, elements: list[Any], tensor: Any, places: Sequence[int]) -> list[Any]:
+def _scattered(xp: ArrayModule, elements: list[Any], tensor: Array, places: Sequence[int]) -> list[Any]:
     for place, row in zip(places, _rows(xp, tensor), strict=True):
         elements[place] = row
     return elements
@@ -345,7 +354,7 @@ def _scattered(xp: Any, elements: list[Any], tensor: Any, places: Sequence[int])
 
 
 @compute("TensorListPushBack")
-def _push(xp: Any, input_handle: Any, tensor: Any, *, element_dtype: DType) -> Any:
+def _push(xp: ArrayModule, input_handle: Array, tensor: Any, *, element_dtype: DType) -> Any:
     given = list_of(input_handle, element_dtype)
     _check_room(given, "")
     if not given.element_shape.is_compatible_with(TensorShape.of(tensor.shape)):
@@ -365,7 +374,7 @@ def _check_room(given: TensorList, where: str) -> None:
 
 
 @compute("TensorListPushBackBatch")
-def _push_batch(xp: Any, input_handles: Any, tensor: Any, *, element_dtype: DType) -> Any:
+def _push_batch(xp: ArrayModule, input_handles: Array, tensor: Array, *, element_dtype: DType) -> Array:
     handles = input_handles if isinstance(input_handles, np.ndarray) else _alone(input_handles)
     if tensor.shape[: handles.ndim] != handles.shape:
         raise InvalidArgumentError.of(
@@ -387,7 +396,7 @@ def _push_batch(xp: Any, input_handles: Any, tensor: Any, *, element_dtype: DTyp
 
 
 @compute("TensorListPopBack")
-def _pop(xp: Any, input_handle: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+def _pop(xp: ArrayModule, input_handle: Array, element_shape: Array, *, element_dtype: DType) -> Any:
     given = list_of(input_handle, element_dtype)
     if not given.elements:
         raise InvalidArgumentError.of("Trying to pop from an empty list.")
@@ -402,7 +411,7 @@ def _pop(xp: Any, input_handle: Any, element_shape: Any, *, element_dtype: DType
     return given.with_elements(given.elements[:-1]), value
 
 
-def _zeros(xp: Any, shape: TensorShape, dtype: DType) -> Any:
+def _zeros(xp: ArrayModule, shape: TensorShape, dtype: DType) -> Array:
     """Zeros of a shape; lists of no elements where elements are lists."""
     sizes = shape.known_sizes
     if dtype.name == "variant":
@@ -416,7 +425,7 @@ def _zeros(xp: Any, shape: TensorShape, dtype: DType) -> Any:
 
 
 @compute("TensorListSetItem")
-def _set(xp: Any, input_handle: Any, index: Any, item: Any, *, element_dtype: DType) -> Any:
+def _set(xp: ArrayModule, input_handle: Array, index: Array, item: Any, *, element_dtype: DType) -> Any:
     given, at = list_of(input_handle, element_dtype), int(index)
     if not 0 <= at < len(given.elements):
         raise InvalidArgumentError.of(
@@ -431,7 +440,7 @@ def _set(xp: Any, input_handle: Any, index: Any, item: Any, *, element_dtype: DT
 
 
 @compute("TensorListResize")
-def _resize(xp: Any, input_handle: Any, size: Any) -> Any:
+def _resize(xp: ArrayModule, input_handle: Array, size: Array) -> Any:
     given, count = list_of(input_handle), int(size)
     if count < 0:
         raise InvalidArgumentError.of(f"TensorListSlice expects size to be non-negative. Got: {count}")
@@ -439,7 +448,7 @@ def _resize(xp: Any, input_handle: Any, size: Any) -> Any:
 
 
 @compute("TensorListConcatLists")
-def _concat_lists(xp: Any, input_a: Any, input_b: Any, *, element_dtype: DType) -> Any:
+def _concat_lists(xp: ArrayModule, input_a: Array, input_b: Array, *, element_dtype: DType) -> Array:
     ours, theirs = (one if isinstance(one, np.ndarray) else _alone(one) for one in (input_a, input_b))
     if ours.shape != theirs.shape:
         raise InvalidArgumentError.of(
@@ -468,12 +477,12 @@ def _concat_lists(xp: Any, input_a: Any, input_b: Any, *, element_dtype: DType) 
 
 
 @compute("TensorListLength")
-def _length(xp: Any, input_handle: Any) -> Any:
+def _length(xp: ArrayModule, input_handle: Array) -> Array:
     return np.asarray(len(list_of(input_handle).elements), np.int32)
 
 
 @compute("TensorListElementShape")
-def _element_shape(xp: Any, input_handle: Any, *, shape_type: DType) -> Any:
+def _element_shape(xp: ArrayModule, input_handle: Array, *, shape_type: DType) -> Array:
     sizes = list_of(input_handle).element_shape.sizes
     if sizes is None:
         return np.asarray(-1, shape_type.as_numpy_dtype)
@@ -481,7 +490,9 @@ def _element_shape(xp: Any, input_handle: Any, *, shape_type: DType) -> Any:
 
 
 @compute("TensorListGetItem")
-def _get(xp: Any, input_handle: Any, index: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+def _get(
+    xp: ArrayModule, input_handle: Array, index: Array, element_shape: Array, *, element_dtype: DType
+) -> Array:
     given, at = list_of(input_handle, element_dtype), int(index)
     if not 0 <= at < len(given.elements):
         raise InvalidArgumentError.of(
@@ -500,7 +511,9 @@ def _get(xp: Any, input_handle: Any, index: Any, element_shape: Any, *, element_
 
 
 @compute("TensorListStack")
-def _stack(xp: Any, input_handle: Any, element_shape: Any, *, element_dtype: DType, num_elements: int) -> Any:
+def _stack(
+    xp: ArrayModule, input_handle: Array, element_shape: Array, *, element_dtype: DType, num_elements: int
+) -> Array:
     given = list_of(input_handle, element_dtype)
     count = len(given.elements)
     if num_elements not in (-1, count):
@@ -521,7 +534,7 @@ def _stack(xp: Any, input_handle: Any, element_shape: Any, *, element_dtype: DTy
     return _stacked(xp, given.elements, shape, element_dtype)
 
 
-def _stacked(xp: Any, elements: Sequence[Any], shape: TensorShape, dtype: DType) -> Any:
+def _stacked(xp: ArrayModule, elements: Sequence[Any], shape: TensorShape, dtype: DType) -> Array:
     if not elements:
         return _zeros(xp, TensorShape.of((0, *shape.known_sizes)), dtype)
     if dtype.name == "variant":
@@ -534,7 +547,9 @@ def _stacked(xp: Any, elements: Sequence[Any], shape: TensorShape, dtype: DType)
 
 
 @compute("TensorListGather")
-def _gather(xp: Any, input_handle: Any, indices: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+def _gather(
+    xp: ArrayModule, input_handle: Array, indices: Array, element_shape: Array, *, element_dtype: DType
+) -> Array:
     given, places = list_of(input_handle, element_dtype), indices.reshape(-1).tolist()
     shape = merged(shape_of_sizes(element_shape), given.element_shape)
     if not places and not shape.is_fully_defined():
@@ -557,20 +572,20 @@ def _gather(xp: Any, input_handle: Any, indices: Any, element_shape: Any, *, ele
 
 
 @compute("TensorListConcat")
-def _concat(xp: Any, input_handle: Any, *, element_dtype: DType, element_shape: Any) -> Any:
+def _concat(xp: ArrayModule, input_handle: Array, *, element_dtype: DType, element_shape: Any) -> Array:
     return _concatenated(xp, list_of(input_handle, element_dtype), None, element_shape, None)
 
 
 @compute("TensorListConcatV2")
 def _concat_v2(
-    xp: Any,
-    input_handle: Any,
-    element_shape: Any,
-    leading_dims: Any,
+    xp: ArrayModule,
+    input_handle: Array,
+    element_shape: Array,
+    leading_dims: Array,
     *,
     element_dtype: DType,
     shape_type: DType,
-) -> Any:
+) -> Array:
     given = list_of(input_handle, element_dtype)
     whole = merged(shape_of_sizes(element_shape), given.element_shape)
     if whole.sizes == ():

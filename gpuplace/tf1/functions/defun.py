@@ -29,6 +29,7 @@ from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.tf1.functions.concrete import ConcreteFunction
 from gpuplace.tf1.functions.func_graph import func_graph_from_py_func
+from gpuplace.typing import TensorLike
 
 _KEPT = ("traced_functions",)
 """The collection of a graph with the functions that were traced for it."""
@@ -188,7 +189,7 @@ class Function:
         return (*packed, *positional[len(self._input_signature) :]), {}
 
 
-def _up_to(specs: Any, values: Any) -> Iterator[Any]:
+def _up_to(specs: Any, values: TensorLike) -> Iterator[Any]:
     """The values at the places of specs; ValueError where a structure has other parts."""
     parts = nest.items(specs)
     if parts is None:

@@ -26,7 +26,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.random.philox import Philox, unit_float
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "draw_bounding_boxes",
@@ -177,10 +177,10 @@ def _covers(
 
 @compute("SampleDistortedBoundingBoxV2", "SampleDistortedBoundingBox")
 def _sample(
-    xp: Any,
-    image_size: Any,
-    bounding_boxes: Any,
-    min_object_covered: Any = None,
+    xp: ArrayModule,
+    image_size: Array,
+    bounding_boxes: Array,
+    min_object_covered: Array | None = None,
     *,
     seed: int,
     seed2: int,
@@ -257,7 +257,7 @@ _COLOURS: Any = np.array(
 
 
 @compute("DrawBoundingBoxes", "DrawBoundingBoxesV2", fresh=True)
-def _draw(xp: Any, images: Any, boxes: Any, colors: Any = None) -> Any:
+def _draw(xp: ArrayModule, images: Array, boxes: Array, colors: Array | None = None) -> Array:
     if images.ndim != 4:
         raise InvalidArgumentError.of("The rank of the images should be 4")
     if boxes.ndim != 3 or boxes.shape[2] != 4:

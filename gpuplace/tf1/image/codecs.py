@@ -27,7 +27,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, scalar_shape
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = [
     "decode_and_crop_jpeg",
@@ -346,7 +346,9 @@ def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> An
 
 
 @compute("DecodeJpeg")
-def _jpeg(xp: Any, contents: Any, *, channels: int, ratio: int, try_recover_truncated: bool) -> Any:
+def _jpeg(
+    xp: ArrayModule, contents: Array, *, channels: int, ratio: int, try_recover_truncated: bool
+) -> Array:
     _check_channels(channels, (0, 1, 3))
     return (
         _any_image(contents, channels)
@@ -357,8 +359,14 @@ def _jpeg(xp: Any, contents: Any, *, channels: int, ratio: int, try_recover_trun
 
 @compute("DecodeAndCropJpeg")
 def _part_of_jpeg(
-    xp: Any, contents: Any, crop_window: Any, *, channels: int, ratio: int, try_recover_truncated: bool
-) -> Any:
+    xp: ArrayModule,
+    contents: Array,
+    crop_window: Array,
+    *,
+    channels: int,
+    ratio: int,
+    try_recover_truncated: bool,
+) -> Array:
     _check_channels(channels, (0, 1, 3))
     if crop_window.shape != (4,):
         raise InvalidArgumentError.of(
@@ -514,7 +522,7 @@ def _with_channels(array: Any, channels: int) -> Any:
 
 
 @compute("DecodePng")
-def _png(xp: Any, contents: Any, *, channels: int, dtype: Any) -> Any:
+def _png(xp: ArrayModule, contents: Array, *, channels: int, dtype: Any) -> Array:
     _check_channels(channels, (0, 1, 3, 4))
     wide = dtype.name == "uint16"
     if contents.ndim or _kind(contents) == "png" or not _kind(contents):
@@ -537,14 +545,14 @@ def _decode_gif(contents: Any) -> Any:
 
 
 @compute("DecodeGif")
-def _gif(xp: Any, contents: Any) -> Any:
+def _gif(xp: ArrayModule, contents: Array) -> Array:
     if contents.ndim or _kind(contents) in ("gif", ""):
         return _decode_gif(contents)
     return _any_image(contents, 3)[None]
 
 
 @compute("DecodeBmp")
-def _bmp(xp: Any, contents: Any, *, channels: int) -> Any:
+def _bmp(xp: ArrayModule, contents: Any, *, channels: int) -> Array:
     """The bytes of the pixels as they are in the file: colour tables and compression are not looked at.
 
     Source: tensorflow/core/kernels/decode_bmp_op.cc, release 1.15.
@@ -602,8 +610,8 @@ def _check_image(image: Any) -> None:
 
 @compute("EncodeJpeg")
 def _to_jpeg(
-    xp: Any,
-    image: Any,
+    xp: ArrayModule,
+    image: Array,
     *,
     format: bytes,
     quality: int,
@@ -614,7 +622,7 @@ def _to_jpeg(
     x_density: int,
     y_density: int,
     xmp_metadata: bytes,
-) -> Any:
+) -> Array:
     _check_image(image)
     channels = image.shape[2]
     wanted = {b"": channels, b"grayscale": 1, b"rgb": 3}[format]
@@ -637,7 +645,7 @@ def _to_jpeg(
 
 
 @compute("EncodeJpegVariableQuality")
-def _to_jpeg_of_quality(xp: Any, images: Any, quality: Any) -> Any:
+def _to_jpeg_of_quality(xp: ArrayModule, images: Array, quality: Array) -> Array:
     _check_image(images)
     if not 0 <= int(quality) <= 100:
         raise InvalidArgumentError.of(f"quality must be in [0,100], got {int(quality)}")
@@ -656,7 +664,7 @@ def _jpeg_file(image: Any, quality: int, **settings: Any) -> Any:
 
 
 @compute("EncodePng")
-def _to_png(xp: Any, image: Any, *, compression: int) -> Any:
+def _to_png(xp: ArrayModule, image: Array, *, compression: int) -> Array:
     _check_image(image)
     height, width, channels = image.shape
     if channels not in _MODES:
@@ -669,7 +677,7 @@ def _to_png(xp: Any, image: Any, *, compression: int) -> Any:
 
 
 @compute("ExtractJpegShape")
-def _jpeg_shape(xp: Any, contents: Any, *, output_type: Any) -> Any:
+def _jpeg_shape(xp: ArrayModule, contents: Array, *, output_type: Any) -> Array:
     image = _opened(contents, "JPEG", "Invalid JPEG data")
     return np.array([image.height, image.width, len(image.getbands())], output_type.as_numpy_dtype)
 

@@ -23,7 +23,7 @@ from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.support import new
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["hsv_to_rgb", "rgb_to_hsv"]
 
@@ -63,7 +63,7 @@ def _check_colours(images: Any) -> None:
         )
 
 
-def _to_hsv(xp: Any, images: Any) -> tuple[Any, Any, Any]:
+def _to_hsv(xp: ArrayModule, images: Array) -> tuple[Any, Any, Any]:
     red, green, blue = images[..., 0], images[..., 1], images[..., 2]
     value = xp.max(images, -1)
     spread = value - xp.min(images, -1)
@@ -80,7 +80,7 @@ def _to_hsv(xp: Any, images: Any) -> tuple[Any, Any, Any]:
     return xp.where(hue < 0, hue + 1, hue).astype(images.dtype), saturation, value
 
 
-def _to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
+def _to_rgb(xp: ArrayModule, hue: Array, saturation: Array, value: Array) -> Array:
     sixths = hue * 6
     shades = [
         xp.clip(xp.abs(sixths - 3) - 1, 0, 1),
@@ -91,18 +91,18 @@ def _to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
 
 
 @compute("RGBToHSV", fresh=True)
-def _rgb_to_hsv(xp: Any, images: Any) -> Any:
+def _rgb_to_hsv(xp: ArrayModule, images: Array) -> Array:
     _check_colours(images)
     return xp.stack(_to_hsv(xp, images), -1).astype(images.dtype, copy=False)
 
 
 @compute("HSVToRGB", fresh=True)
-def _hsv_to_rgb(xp: Any, images: Any) -> Any:
+def _hsv_to_rgb(xp: ArrayModule, images: Array) -> Array:
     _check_colours(images)
     return _to_rgb(xp, images[..., 0], images[..., 1], images[..., 2]).astype(images.dtype, copy=False)
 
 
-def _wide(xp: Any, images: Any) -> Any:
+def _wide(xp: ArrayModule, images: Array) -> Array:
     return images.astype(xp.float32) if images.dtype.itemsize == 2 else images
 
 
@@ -118,7 +118,7 @@ def _check_image(images: Any, factor: Any, what: str) -> None:
 
 
 @compute("AdjustContrastv2", fresh=True)
-def _adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
+def _adjust_contrast(xp: ArrayModule, images: Array, contrast_factor: Array) -> Array:
     _check_image(images, contrast_factor, "contrast_factor")
     wide = _wide(xp, images)
     mean = xp.mean(wide, axis=(-3, -2), keepdims=True)
@@ -126,7 +126,7 @@ def _adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
 
 
 @compute("AdjustHue", fresh=True)
-def _adjust_hue(xp: Any, images: Any, delta: Any) -> Any:
+def _adjust_hue(xp: ArrayModule, images: Array, delta: Array) -> Array:
     _check_image(images, delta, "delta")
     wide = _wide(xp, images)
     hue, saturation, value = _to_hsv(xp, wide)
@@ -135,7 +135,7 @@ def _adjust_hue(xp: Any, images: Any, delta: Any) -> Any:
 
 
 @compute("AdjustSaturation", fresh=True)
-def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
+def _adjust_saturation(xp: ArrayModule, images: Array, scale: Array) -> Array:
     _check_image(images, scale, "scale")
     wide = _wide(xp, images)
     hue, saturation, value = _to_hsv(xp, wide)

@@ -21,7 +21,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_sizes
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "crop_and_resize",
@@ -153,7 +153,7 @@ class _Taps:
     """The pixels that each pixel of a crop is made of, along both axes."""
 
     def __init__(
-        self, xp: Any, boxes: Any, height: int, width: int, crops: tuple[int, int], nearest: bool
+        self, xp: ArrayModule, boxes: Array, height: int, width: int, crops: tuple[int, int], nearest: bool
     ) -> None:
         boxes = np.asarray(on_host(boxes))
         (rows, in_rows), (columns, in_columns) = (
@@ -179,15 +179,15 @@ class _Taps:
 
 @compute("CropAndResize", fresh=True)
 def _crop(
-    xp: Any,
-    image: Any,
-    boxes: Any,
-    box_ind: Any,
-    crop_size: Any,
+    xp: ArrayModule,
+    image: Array,
+    boxes: Array,
+    box_ind: Array,
+    crop_size: Array,
     *,
     method: bytes,
     extrapolation_value: float,
-) -> Any:
+) -> Array:
     _check_crop(image, boxes, box_ind, crop_size)
     _, height, width, channels = image.shape
     crops = tuple(crop_size.tolist())
@@ -204,8 +204,8 @@ def _crop(
 
 @compute("CropAndResizeGradImage", fresh=True)
 def _crop_grad_image(
-    xp: Any, grads: Any, boxes: Any, box_ind: Any, image_size: Any, *, T: Any, method: bytes
-) -> Any:
+    xp: ArrayModule, grads: Array, boxes: Array, box_ind: Array, image_size: Array, *, T: Any, method: bytes
+) -> Array:
     batch, height, width, channels = image_size.tolist()
     taps = _Taps(xp, boxes, height, width, grads.shape[1:3], method == b"nearest")
     made = np.zeros((batch, height, width, channels), np.float32)
@@ -218,7 +218,7 @@ def _crop_grad_image(
 
 
 @compute("CropAndResizeGradBoxes", fresh=True)
-def _crop_grad_boxes(xp: Any, grads: Any, image: Any, boxes: Any, box_ind: Any) -> Any:
+def _crop_grad_boxes(xp: ArrayModule, grads: Array, image: Array, boxes: Array, box_ind: Array) -> Array:
     _, height, width, _ = image.shape
     crops = grads.shape[1:3]
     taps = _Taps(xp, boxes, height, width, crops, False)
@@ -292,17 +292,17 @@ def _grad_image_shape(op: Operation) -> Sequence[TensorShape]:
 
 @compute("ExtractGlimpse", fresh=True)
 def _glimpse(
-    xp: Any,
-    input: Any,
-    size: Any,
-    offsets: Any,
+    xp: ArrayModule,
+    input: Array,
+    size: Array,
+    offsets: Array,
     *,
     centered: bool,
     normalized: bool,
     uniform_noise: bool,
     noise: bytes,
     ctx: KernelContext,
-) -> Any:
+) -> Array:
     kind = noise.decode() or ("uniform" if uniform_noise else "gaussian")
     if kind not in ("uniform", "gaussian", "zero"):
         raise InvalidArgumentError.of(f"The noise could only be uniform, gaussian, or zero, got{kind}")
@@ -336,7 +336,7 @@ def _begin(offset: float, size: int, part: int, centered: bool, normalized: bool
     return int(place - part / 2)
 
 
-def _noise(xp: Any, input: Any, shape: Any, kind: str, ctx: KernelContext) -> Any:
+def _noise(xp: ArrayModule, input: Array, shape: Array, kind: str, ctx: KernelContext) -> Array:
     if kind == "zero":
         return xp.zeros(shape, input.dtype)
     generator = ctx.session.kernel_state(f"{ctx.op.name}/noise", np.random.default_rng)

@@ -26,7 +26,7 @@ from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_of_second, shape_tensor
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["resize_area", "resize_bicubic", "resize_bilinear", "resize_nearest_neighbor"]
 
@@ -224,7 +224,7 @@ def _sizes(images: Any, size: Any) -> tuple[int, int]:
     return height, width
 
 
-def _weighted(xp: Any, images: Any, rows: Any, columns: Any) -> Any:
+def _weighted(xp: ArrayModule, images: Array, rows: Array, columns: Array) -> Array:
     """The images with other rows and columns, each a sum of some of theirs."""
     batch, height, width, channels = images.shape
     tall = xp.matmul(xp.asarray(rows), images.reshape(batch, height, width * channels))
@@ -233,7 +233,7 @@ def _weighted(xp: Any, images: Any, rows: Any, columns: Any) -> Any:
 
 
 def _by_weights(weights: _Axis) -> Callable[..., Any]:
-    def resize(xp: Any, images: Any, size: Any, align: bool, half: bool) -> Any:
+    def resize(xp: ArrayModule, images: Array, size: Array, align: bool, half: bool) -> Array:
         height, width = _sizes(images, size)
         rows = weights(images.shape[1], height, align, half)
         columns = weights(images.shape[2], width, align, half)
@@ -247,8 +247,8 @@ _bicubic, _area = _by_weights(_cubic_weights), _by_weights(_area_weights)
 
 @compute("ResizeBilinear", fresh=True)
 def _resize_bilinear(
-    xp: Any, images: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool
-) -> Any:
+    xp: ArrayModule, images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     height, width = _sizes(images, size)
     top, bottom, down = _neighbours(images.shape[1], height, align_corners, half_pixel_centers)
     left, right, across = _neighbours(images.shape[2], width, align_corners, half_pixel_centers)
@@ -262,17 +262,21 @@ def _resize_bilinear(
 
 
 @compute("ResizeBicubic", fresh=True)
-def _resize_bicubic(xp: Any, images: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+def _resize_bicubic(
+    xp: ArrayModule, images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     return _bicubic(xp, images, size, align_corners, half_pixel_centers)
 
 
 @compute("ResizeArea", fresh=True)
-def _resize_area(xp: Any, images: Any, size: Any, *, align_corners: bool) -> Any:
+def _resize_area(xp: ArrayModule, images: Array, size: Array, *, align_corners: bool) -> Array:
     return _area(xp, images, size, align_corners, False)
 
 
 @compute("ResizeNearestNeighbor", fresh=True)
-def _resize_nearest(xp: Any, images: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+def _resize_nearest(
+    xp: ArrayModule, images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     height, width = _sizes(images, size)
     rows = _nearest(images.shape[1], height, align_corners, half_pixel_centers)
     columns = _nearest(images.shape[2], width, align_corners, half_pixel_centers)
@@ -283,8 +287,15 @@ def _resize_nearest(xp: Any, images: Any, size: Any, *, align_corners: bool, hal
 
 
 def _back(
-    xp: Any, grads: Any, height: int, width: int, weights: _Axis, align: bool, half: bool, dtype: Any
-) -> Any:
+    xp: ArrayModule,
+    grads: Array,
+    height: int,
+    width: int,
+    weights: _Axis,
+    align: bool,
+    half: bool,
+    dtype: Array,
+) -> Array:
     rows = weights(height, grads.shape[1], align, half)
     columns = weights(width, grads.shape[2], align, half)
     wide = np.float64 if dtype == np.float64 else np.float32
@@ -293,8 +304,8 @@ def _back(
 
 @compute("ResizeBilinearGrad", fresh=True)
 def _bilinear_grad(
-    xp: Any, grads: Any, original_image: Any, *, align_corners: bool, half_pixel_centers: bool
-) -> Any:
+    xp: ArrayModule, grads: Array, original_image: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     _, height, width, _ = original_image.shape
     settings = align_corners, half_pixel_centers, original_image.dtype
     return _back(xp, grads, height, width, _linear_weights, *settings)
@@ -302,15 +313,17 @@ def _bilinear_grad(
 
 @compute("ResizeBicubicGrad", fresh=True)
 def _bicubic_grad(
-    xp: Any, grads: Any, original_image: Any, *, align_corners: bool, half_pixel_centers: bool
-) -> Any:
+    xp: ArrayModule, grads: Array, original_image: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     _, height, width, _ = original_image.shape
     settings = align_corners, half_pixel_centers, original_image.dtype
     return _back(xp, grads, height, width, _cubic_weights, *settings)
 
 
 @compute("ResizeNearestNeighborGrad", fresh=True)
-def _nearest_grad(xp: Any, grads: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+def _nearest_grad(
+    xp: ArrayModule, grads: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     def weights(before: int, after: int, align: bool, half: bool) -> Any:
         made = np.zeros((after, before), np.float32)
         made[np.arange(after), _nearest(before, after, align, half)] = 1

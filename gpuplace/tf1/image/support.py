@@ -13,6 +13,7 @@ from gpuplace.ops.array.reshaping import expand_dims, rank, shape, squeeze
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.math.check_ops import assert_greater_equal, assert_positive
+from gpuplace.typing import TensorLike
 
 
 def is_tensor(value: Any) -> bool:
@@ -20,7 +21,7 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 
-def checked(condition: Any, sentence: str) -> list[Operation]:
+def checked(condition: TensorLike, sentence: str) -> list[Operation]:
     """What checks a condition when the graph runs; ValueError where it is known to be false."""
     if is_tensor(condition):
         return [Assert(condition, [sentence])]

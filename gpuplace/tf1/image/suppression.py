@@ -24,7 +24,7 @@ from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import new, new_list
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "combined_non_max_suppression",
@@ -316,20 +316,22 @@ def _padded(array: Any, most: int, pads: bool) -> Any:
 
 
 @compute("NonMaxSuppression")
-def _suppression(xp: Any, boxes: Any, scores: Any, max_output_size: Any, *, iou_threshold: float) -> Any:
+def _suppression(
+    xp: ArrayModule, boxes: Array, scores: Array, max_output_size: Array, *, iou_threshold: float
+) -> Array:
     parts = _checked_parts(boxes, scores, iou_threshold)
     return _suppress(parts, scores, int(max_output_size), iou_threshold, -math.inf)[0]
 
 
 @compute("CombinedNonMaxSuppression")
 def _combined_suppression(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
-    max_output_size_per_class: Any,
-    max_total_size: Any,
-    iou_threshold: Any,
-    score_threshold: Any,
+    xp: ArrayModule,
+    boxes: Array,
+    scores: Array,
+    max_output_size_per_class: Array,
+    max_total_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
     *,
     pad_per_class: bool,
     clip_boxes: bool,
@@ -365,27 +367,34 @@ def _combined_suppression(
 
 
 @compute("NonMaxSuppressionV2")
-def _suppression_2(xp: Any, boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any) -> Any:
+def _suppression_2(
+    xp: ArrayModule, boxes: Array, scores: Array, max_output_size: Array, iou_threshold: Array
+) -> Array:
     iou = float(iou_threshold)
     return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, -math.inf)[0]
 
 
 @compute("NonMaxSuppressionV3")
 def _suppression_3(
-    xp: Any, boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any, score_threshold: Any
-) -> Any:
+    xp: ArrayModule,
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+) -> Array:
     iou, least = float(iou_threshold), float(score_threshold)
     return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, least)[0]
 
 
 @compute("NonMaxSuppressionV4")
 def _suppression_4(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any,
-    score_threshold: Any,
+    xp: ArrayModule,
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
     *,
     pad_to_max_output_size: bool,
 ) -> Any:
@@ -396,13 +405,13 @@ def _suppression_4(
 
 @compute("NonMaxSuppressionV5")
 def _suppression_5(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any,
-    score_threshold: Any,
-    soft_nms_sigma: Any,
+    xp: ArrayModule,
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+    soft_nms_sigma: Array,
     *,
     pad_to_max_output_size: bool,
 ) -> Any:
@@ -416,8 +425,13 @@ def _suppression_5(
 
 @compute("NonMaxSuppressionWithOverlaps")
 def _suppression_of_overlaps(
-    xp: Any, overlaps: Any, scores: Any, max_output_size: Any, overlap_threshold: Any, score_threshold: Any
-) -> Any:
+    xp: ArrayModule,
+    overlaps: Array,
+    scores: Array,
+    max_output_size: Array,
+    overlap_threshold: Array,
+    score_threshold: Array,
+) -> Array:
     if overlaps.ndim != 2 or overlaps.shape[0] != overlaps.shape[1]:
         raise InvalidArgumentError.of(f"overlaps must be square{brackets(overlaps.shape)}")
     if scores.shape != overlaps.shape[:1]:

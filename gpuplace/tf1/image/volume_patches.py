@@ -19,7 +19,7 @@ from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
 from gpuplace.tf1.nn.patches import patches_gradient
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["extract_volume_patches"]
 
@@ -73,7 +73,7 @@ def _patches_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("ExtractVolumePatches", fresh=True, grows=True)
-def _extract(xp: Any, input: Any, *, ksizes: Any, strides: Any, padding: bytes) -> Any:
+def _extract(xp: ArrayModule, input: Array, *, ksizes: Any, strides: Any, padding: bytes) -> Array:
     window, steps = _checked(ksizes, "ksizes"), _checked(strides, "strides")
     counts, around = [], [(0, 0)]
     for size, length, step in zip(input.shape[1:4], window, steps, strict=True):

@@ -28,7 +28,7 @@ from gpuplace.ops.support import scalar_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
 from gpuplace.tf1.input.queue_kernels import ReferenceHandle, own_resource, resource_of
 from gpuplace.tf1.input.queues import _shapes, _types
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 
 __all__ = [
     "Barrier",
@@ -47,7 +47,7 @@ class ConditionalAccumulatorBase:
         accumulator_ref: the handle, a tensor.
     """
 
-    def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
+    def __init__(self, dtype: DTypeLike, shape: ShapeLike, accumulator_ref: Tensor) -> None:
         self._dtype = as_dtype(dtype)
         self._shape = UNKNOWN_SHAPE if shape is None else as_shape(shape)
         self._accumulator_ref = accumulator_ref
@@ -120,8 +120,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
     def __init__(
         self,
-        dtype: Any,
-        shape: Any = None,
+        dtype: DTypeLike,
+        shape: ShapeLike = None,
         shared_name: str | None = None,
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
@@ -188,8 +188,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
     def __init__(
         self,
-        dtype: Any,
-        shape: Any = None,
+        dtype: DTypeLike,
+        shape: ShapeLike = None,
         shared_name: str | None = None,
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
@@ -275,7 +275,9 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return IndexedSlices(values, indices, shape)
 
 
-def _made(op_type: str, dtype: Any, shape: Any, shared_name: str | None, name: str, reduction: str) -> Tensor:
+def _made(
+    op_type: str, dtype: DTypeLike, shape: ShapeLike, shared_name: str | None, name: str, reduction: str
+) -> Tensor:
     return apply_op(
         op_type,
         name,
@@ -434,21 +436,21 @@ _BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"
 
 @binder("ConditionalAccumulator", "ResourceConditionalAccumulator")
 def _make_dense(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
     return _maker(accumulators.Accumulator, attrs, op, ctx)
 
 
 @binder("SparseConditionalAccumulator")
 def _make_sparse(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
     return _maker(accumulators.SparseAccumulator, attrs, op, ctx)
 
 
 @binder("Barrier")
 def _make_barrier(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
     return _maker(accumulators.Barrier, attrs, op, ctx)
 
@@ -489,25 +491,25 @@ def _count(xp: Any, handle: Any) -> Any:
 
 
 @compute("AccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep")
-def _set_step(xp: Any, handle: Any, new_global_step: Any) -> tuple[()]:
+def _set_step(xp: ArrayModule, handle: Array, new_global_step: Array) -> tuple[()]:
     _accumulator(handle).set_step(int(new_global_step))
     return ()
 
 
 @compute("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
-def _apply(xp: Any, handle: Any, local_step: Any, gradient: Any) -> tuple[()]:
+def _apply(xp: ArrayModule, handle: Array, local_step: Array, gradient: Array) -> tuple[()]:
     _accumulator(handle).apply(gradient, int(local_step))
     return ()
 
 
 @compute("SparseAccumulatorApplyGradient")
 def _apply_sparse(
-    xp: Any,
-    handle: Any,
-    local_step: Any,
-    gradient_indices: Any,
-    gradient_values: Any,
-    gradient_shape: Any,
+    xp: ArrayModule,
+    handle: Array,
+    local_step: Array,
+    gradient_indices: Array,
+    gradient_values: Array,
+    gradient_shape: Array,
     *,
     has_known_shape: bool,
 ) -> tuple[()]:
@@ -530,31 +532,33 @@ def _apply_sparse(
 @compute(
     "AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient", waits=True
 )
-def _take(xp: Any, handle: Any, num_required: Any, *, ctx: KernelContext) -> Any:
+def _take(xp: ArrayModule, handle: Array, num_required: Array, *, ctx: KernelContext) -> Array:
     return _accumulator(handle).take(int(num_required), ctx.session.cancellation)
 
 
 @compute("BarrierInsertMany")
-def _insert_many(xp: Any, handle: Any, keys: Any, values: Any, *, component_index: int) -> tuple[()]:
+def _insert_many(
+    xp: ArrayModule, handle: Array, keys: Array, values: Array, *, component_index: int
+) -> tuple[()]:
     _barrier(handle).insert_many(component_index, keys.ravel().tolist(), values)
     return ()
 
 
 @compute("BarrierTakeMany", waits=True)
 def _take_many(
-    xp: Any, handle: Any, num_elements: Any, *, allow_small_batch: bool, ctx: KernelContext
+    xp: ArrayModule, handle: Any, num_elements: Any, *, allow_small_batch: bool, ctx: KernelContext
 ) -> Any:
     return _barrier(handle).take_many(int(num_elements), allow_small_batch, ctx.session.cancellation)
 
 
 @compute("BarrierClose")
-def _close(xp: Any, handle: Any, *, cancel_pending_enqueues: bool) -> tuple[()]:
+def _close(xp: ArrayModule, handle: Array, *, cancel_pending_enqueues: bool) -> tuple[()]:
     _barrier(handle).close(cancel_pending_enqueues)
     return ()
 
 
 @compute("BarrierReadySize", "BarrierIncompleteSize")
-def _barrier_size(xp: Any, handle: Any, *, ctx: KernelContext) -> Any:
+def _barrier_size(xp: ArrayModule, handle: Array, *, ctx: KernelContext) -> Array:
     barrier = _barrier(handle)
     size = barrier.ready_size if ctx.op.type == "BarrierReadySize" else barrier.incomplete_size
     return np.asarray(size, np.int32)

@@ -21,7 +21,7 @@ from gpuplace.numerics.summary_media import wav_file
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["audio_spectrogram", "decode_wav", "encode_wav", "mfcc"]
 
@@ -177,7 +177,9 @@ def _chunks(data: bytes) -> tuple[tuple[int, int, int], bytes]:
 
 
 @compute("DecodeWav", fresh=True)
-def _decode_wav(xp: Any, contents: Any, *, desired_channels: int, desired_samples: int) -> tuple[Any, Any]:
+def _decode_wav(
+    xp: ArrayModule, contents: Array, *, desired_channels: int, desired_samples: int
+) -> tuple[Any, Any]:
     if contents.ndim:
         raise InvalidArgumentError.of(f"contents must be scalar, got shape {list(contents.shape)}")
     (channels, rate, _), samples = _chunks(contents.item())
@@ -204,7 +206,7 @@ def _decode_wav_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("EncodeWav", fresh=True)
-def _encode_wav(xp: Any, audio: Any, sample_rate: Any) -> Any:
+def _encode_wav(xp: ArrayModule, audio: Array, sample_rate: Array) -> Array:
     if audio.ndim != 2:
         raise InvalidArgumentError.of(f"audio must be 2-dimensional, got shape {list(audio.shape)}")
     if sample_rate.ndim:
@@ -233,7 +235,9 @@ def _power_of_two(size: int) -> int:
 
 
 @compute("AudioSpectrogram", fresh=True, slow=True)
-def _audio_spectrogram(xp: Any, input: Any, *, window_size: int, stride: int, magnitude_squared: bool) -> Any:
+def _audio_spectrogram(
+    xp: ArrayModule, input: Array, *, window_size: int, stride: int, magnitude_squared: bool
+) -> Array:
     if input.ndim != 2:
         raise InvalidArgumentError.of(f"input must be 2-dimensional, got shape {list(input.shape)}")
     if window_size < 2:

@@ -21,7 +21,7 @@ from gpuplace.ops.shape_rules import require_rank, require_rank_at_most
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 from gpuplace.writing import write_file as write_whole_file
 
 __all__ = ["match_filenames_once", "matching_files", "read_file", "write_file"]
@@ -101,12 +101,12 @@ def scalar_text(what: str, value: Any) -> str:
 
 
 @compute("ReadFile", reads_outside=True)
-def _read(xp: Any, filename: Any) -> Any:
+def _read(xp: ArrayModule, filename: Array) -> Array:
     return xp.array(file_system.read_bytes(scalar_text("Input filename", filename)), object)
 
 
 @compute("WriteFile")
-def _write(xp: Any, filename: Any, contents: Any) -> tuple[()]:
+def _write(xp: ArrayModule, filename: Array, contents: Array) -> tuple[()]:
     path = scalar_text("Input filename", filename)
     if contents.ndim:
         raise InvalidArgumentError.of(
@@ -120,7 +120,7 @@ def _write(xp: Any, filename: Any, contents: Any) -> tuple[()]:
 
 
 @compute("MatchingFiles", reads_outside=True)
-def _matching(xp: Any, pattern: Any) -> Any:
+def _matching(xp: ArrayModule, pattern: Array) -> Array:
     if pattern.ndim > 1:
         raise InvalidArgumentError.of(
             f"Input patterns tensor must be scalar or vector, but had shape: {brackets(pattern.shape)}"

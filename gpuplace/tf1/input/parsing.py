@@ -93,7 +93,7 @@ class _Raw:
     dense_shapes: list[TensorShape] = field(default_factory=list)
     defaults: dict[str, Any] = field(default_factory=dict)
 
-    def add_sparse(self, key: str, dtype: Any) -> None:
+    def add_sparse(self, key: str, dtype: DTypeLike) -> None:
         """Adds a feature of any length, once."""
         dtype = as_dtype(dtype)
         if key in self.sparse_keys:

@@ -22,6 +22,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import same_shape
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule
 
 _KINDS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
 """Which list of values a feature has to TensorFlow's name of their type."""
@@ -287,9 +288,9 @@ def _column(values: Any) -> tuple[Any, Any, Any]:
 
 @compute("ParseSingleSequenceExample")
 def _parse_sequence(
-    xp: Any, serialized: Any, feature_list_dense_missing_assumed_empty: Any, context_sparse_keys: list[Any],
+    xp: ArrayModule, serialized: Array, feature_list_dense_missing_assumed_empty: Array, context_sparse_keys: list[Any],
     context_dense_keys: list[Any], feature_list_sparse_keys: list[Any], feature_list_dense_keys: list[Any],
-    context_dense_defaults: list[Any], debug_name: Any, *, context_sparse_types: Any, Tcontext_dense: Any,
+    context_dense_defaults: list[Any], debug_name: Array, *, context_sparse_types: Any, Tcontext_dense: Any,
     context_dense_shapes: Any, feature_list_sparse_types: Any, feature_list_dense_types: Any,
     feature_list_dense_shapes: Any,
 ) -> list[Any]:  # fmt: skip
@@ -341,7 +342,7 @@ def _parse_sequence(
 
 @compute("ParseSequenceExample")
 def _parse_sequences(
-    xp: Any, serialized: Any, debug_name: Any, context_dense_defaults: list[Any], *,
+    xp: ArrayModule, serialized: Array, debug_name: Array, context_dense_defaults: list[Any], *,
     feature_list_dense_missing_assumed_empty: Any, context_sparse_keys: Any, context_dense_keys: Any,
     feature_list_sparse_keys: Any, feature_list_dense_keys: Any, context_sparse_types: Any, Tcontext_dense: Any,
     context_dense_shapes: Any, feature_list_sparse_types: Any, feature_list_dense_types: Any,
@@ -461,7 +462,7 @@ def _with_feature(sentence: str, feature: Any, found: str) -> str:
 
 
 @compute("DecodeJSONExample")
-def _decode_json(xp: Any, json_examples: Any) -> Any:
+def _decode_json(xp: ArrayModule, json_examples: Array) -> Array:
     example_of = above("gpuplace.graphdef.own_messages", "example_of_json")
     texts = []
     for text in json_examples.reshape(-1).tolist():
@@ -475,7 +476,7 @@ def _decode_json(xp: Any, json_examples: Any) -> Any:
 
 
 @compute("ParseTensor")
-def _parse_tensor(xp: Any, serialized: Any, *, out_type: DType) -> Any:
+def _parse_tensor(xp: ArrayModule, serialized: Array, *, out_type: DType) -> Array:
     if serialized.ndim:
         raise InvalidArgumentError.of(
             f"Expected `serialized` to be a scalar, got shape: {brackets(serialized.shape)}"
@@ -494,7 +495,7 @@ def _parse_tensor(xp: Any, serialized: Any, *, out_type: DType) -> Any:
 
 
 @compute("SerializeTensor")
-def _serialize_tensor(xp: Any, tensor: Any, *, T: DType) -> Any:
+def _serialize_tensor(xp: ArrayModule, tensor: Array, *, T: DType) -> Array:
     write = above("gpuplace.graphdef.tensor_proto", "bytes_of_array")
     return np.array(write(tensor, T), object)
 

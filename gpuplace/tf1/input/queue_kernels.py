@@ -26,6 +26,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.random.philox import Philox
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule, ShapeLike, TensorLike
 
 _numbers = itertools.count()
 """Numbers in the names of resources that are an operation's own."""
@@ -89,7 +90,7 @@ _OLD_MAKERS = tuple(sorted(name.removesuffix("V2") for name in QUEUE_MAKERS))
 
 @binder(*sorted(QUEUE_MAKERS), *_OLD_MAKERS)
 def _queue(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
     kind = op.type.removesuffix("V2")
     dtypes, shapes, capacity = attrs["component_types"], attrs["shapes"], attrs["capacity"]
@@ -136,13 +137,13 @@ def _queue_of(handle: Any) -> queues.Queue:
 
 
 @compute("QueueEnqueueV2", "QueueEnqueue", waits=True)
-def _enqueue(xp: Any, handle: Any, components: Any, *, ctx: KernelContext) -> tuple[()]:
+def _enqueue(xp: ArrayModule, handle: Array, components: Array, *, ctx: KernelContext) -> tuple[()]:
     _queue_of(handle).enqueue(tuple(map(_kept, components)), ctx.session.cancellation)
     return ()
 
 
 @compute("QueueEnqueueManyV2", "QueueEnqueueMany", waits=True)
-def _enqueue_many(xp: Any, handle: Any, components: Any, *, ctx: KernelContext) -> tuple[()]:
+def _enqueue_many(xp: ArrayModule, handle: Array, components: Array, *, ctx: KernelContext) -> tuple[()]:
     _queue_of(handle).enqueue_many(tuple(map(_kept, components)), ctx.session.cancellation)
     return ()
 
@@ -153,14 +154,16 @@ def _kept(value: Any) -> Any:
 
 
 @compute("QueueDequeueV2", "QueueDequeue", waits=True)
-def _dequeue(xp: Any, handle: Any, *, component_types: Any, ctx: KernelContext) -> list[Any]:
+def _dequeue(xp: ArrayModule, handle: Array, *, component_types: Any, ctx: KernelContext) -> list[Any]:
     queue = _queue_of(handle)
     _check_types(queue, component_types)
     return list(queue.dequeue(ctx.session.cancellation))
 
 
 @compute("QueueDequeueManyV2", "QueueDequeueUpToV2", "QueueDequeueMany", "QueueDequeueUpTo", waits=True)
-def _dequeue_many(xp: Any, handle: Any, n: Any, *, component_types: Any, ctx: KernelContext) -> list[Any]:
+def _dequeue_many(
+    xp: ArrayModule, handle: Array, n: Array, *, component_types: Any, ctx: KernelContext
+) -> list[Any]:
     queue = _queue_of(handle)
     _check_types(queue, component_types)
     may_be_fewer = ctx.op.type in ("QueueDequeueUpToV2", "QueueDequeueUpTo")
@@ -176,18 +179,18 @@ def _check_types(queue: queues.Queue, dtypes: Any) -> None:
 
 
 @compute("QueueCloseV2", "QueueClose", waits=True)
-def _close(xp: Any, handle: Any, *, cancel_pending_enqueues: bool, ctx: KernelContext) -> tuple[()]:
+def _close(xp: ArrayModule, handle: Array, *, cancel_pending_enqueues: bool, ctx: KernelContext) -> tuple[()]:
     _queue_of(handle).close(cancel_pending_enqueues, ctx.session.cancellation)
     return ()
 
 
 @compute("QueueSizeV2", "QueueSize")
-def _size(xp: Any, handle: Any) -> Any:
+def _size(xp: ArrayModule, handle: Array) -> Array:
     return np.asarray(_queue_of(handle).size, np.int32)
 
 
 @compute("QueueIsClosedV2", "QueueIsClosed")
-def _is_closed(xp: Any, handle: Any) -> Any:
+def _is_closed(xp: ArrayModule, handle: Array) -> Array:
     return np.asarray(_queue_of(handle).is_closed)
 
 
@@ -217,7 +220,7 @@ class _SparseTensors:
         self._numbers = itertools.count()
         self._held: dict[int, tuple[Any, Any, Any]] = {}
 
-    def add(self, indices: Any, values: Any, shape: Any) -> int:
+    def add(self, indices: TensorLike, values: TensorLike, shape: ShapeLike) -> int:
         number = next(self._numbers)
         self._held[number] = indices, values, shape
         return number
@@ -255,8 +258,8 @@ def _checked_sparse(indices: Any, values: Any, shape: Any) -> None:
 
 @compute("AddSparseToTensorsMap")
 def _add_sparse(
-    xp: Any, sparse_indices: Any, sparse_values: Any, sparse_shape: Any, *, ctx: KernelContext
-) -> Any:
+    xp: ArrayModule, sparse_indices: Array, sparse_values: Array, sparse_shape: Array, *, ctx: KernelContext
+) -> Array:
     parts = sparse_indices, sparse_values, sparse_shape
     _checked_sparse(*parts)
     return np.asarray(_sparse_tensors(ctx).add(*map(_kept, parts)), np.int64)
@@ -264,8 +267,8 @@ def _add_sparse(
 
 @compute("AddManySparseToTensorsMap")
 def _add_many_sparse(
-    xp: Any, sparse_indices: Any, sparse_values: Any, sparse_shape: Any, *, ctx: KernelContext
-) -> Any:
+    xp: ArrayModule, sparse_indices: Array, sparse_values: Array, sparse_shape: Array, *, ctx: KernelContext
+) -> Array:
     _checked_sparse(sparse_indices, sparse_values, sparse_shape)
     if len(sparse_shape) <= 1:
         raise InvalidArgumentError.of(
@@ -285,7 +288,7 @@ def _add_many_sparse(
 
 
 @compute("TakeManySparseFromTensorsMap")
-def _take_many_sparse(xp: Any, sparse_handles: Any, *, dtype: Any, ctx: KernelContext) -> Any:
+def _take_many_sparse(xp: ArrayModule, sparse_handles: Array, *, dtype: Any, ctx: KernelContext) -> Any:
     if sparse_handles.ndim != 1:
         raise InvalidArgumentError.of(
             f"sparse_handles should be a vector but received shape {brackets(sparse_handles.shape)}"

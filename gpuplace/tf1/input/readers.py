@@ -32,7 +32,7 @@ from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 from gpuplace.tf1.input.queue_kernels import own_resource, resource_of
 from gpuplace.tf1.input.queues import QueueBase
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TFRecordReader", "TextLineReader",
@@ -273,7 +273,7 @@ def _opener(op: Operation, attrs: Mapping[str, Any]) -> Callable[[str], _Work]:
 
 @binder(*sorted(READER_MAKERS))
 def _reader(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+    xp: ArrayModule, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
     def get() -> ResourceHandle:
         def make(name: str) -> _Reader:
@@ -297,7 +297,7 @@ def _texts(values: list[bytes]) -> Any:
 
 
 @compute("ReaderReadV2", waits=True)
-def _read(xp: Any, reader_handle: Any, queue_handle: Any, *, ctx: KernelContext) -> Any:
+def _read(xp: ArrayModule, reader_handle: Array, queue_handle: Array, *, ctx: KernelContext) -> Any:
     queue = resource_of(queue_handle, queues.Queue, queues.TYPE_NAME)
     ((key, value),) = _reader_of(reader_handle).read(queue, 1, ctx.session.cancellation)
     return np.array(key, object), np.array(value, object)
@@ -305,7 +305,7 @@ def _read(xp: Any, reader_handle: Any, queue_handle: Any, *, ctx: KernelContext)
 
 @compute("ReaderReadUpToV2", waits=True)
 def _read_up_to(
-    xp: Any, reader_handle: Any, queue_handle: Any, num_records: Any, *, ctx: KernelContext
+    xp: ArrayModule, reader_handle: Array, queue_handle: Array, num_records: Array, *, ctx: KernelContext
 ) -> Any:
     queue = resource_of(queue_handle, queues.Queue, queues.TYPE_NAME)
     count = int(num_records)
@@ -316,28 +316,28 @@ def _read_up_to(
 
 
 @compute("ReaderNumRecordsProducedV2")
-def _produced(xp: Any, reader_handle: Any) -> Any:
+def _produced(xp: ArrayModule, reader_handle: Array) -> Array:
     return np.asarray(_reader_of(reader_handle).produced, np.int64)
 
 
 @compute("ReaderNumWorkUnitsCompletedV2")
-def _finished(xp: Any, reader_handle: Any) -> Any:
+def _finished(xp: ArrayModule, reader_handle: Array) -> Array:
     return np.asarray(_reader_of(reader_handle).finished, np.int64)
 
 
 @compute("ReaderSerializeStateV2")
-def _state(xp: Any, reader_handle: Any) -> Any:
+def _state(xp: ArrayModule, reader_handle: Array) -> Array:
     return np.array(_reader_of(reader_handle).state(), object)
 
 
 @compute("ReaderRestoreStateV2")
-def _restore(xp: Any, reader_handle: Any, state: Any) -> tuple[()]:
+def _restore(xp: ArrayModule, reader_handle: Array, state: Array) -> tuple[()]:
     _reader_of(reader_handle).restore(state.item())
     return ()
 
 
 @compute("ReaderResetV2")
-def _reset(xp: Any, reader_handle: Any) -> tuple[()]:
+def _reset(xp: ArrayModule, reader_handle: Array) -> tuple[()]:
     _reader_of(reader_handle).reset()
     return ()
 

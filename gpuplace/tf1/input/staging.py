@@ -24,7 +24,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.tf1.input.queue_kernels import own_resource
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["MapStagingArea", "StagingArea"]
 
@@ -192,7 +192,7 @@ class StagingArea(BaseStagingArea):
         ValueError: there are names or shapes, and not one for each type.
     """
 
-    def put(self, values: Any, name: str | None = None) -> Operation:
+    def put(self, values: TensorLike, name: str | None = None) -> Operation:
         """Returns an operation that puts an element in, waiting until there is room.
 
         Args:
@@ -417,28 +417,28 @@ def _number(value: Any) -> Any:
 
 
 @compute("Stage", waits=True)
-def _stage(xp: Any, values: list[Any], *, ctx: KernelContext) -> tuple[()]:
+def _stage(xp: ArrayModule, values: list[Any], *, ctx: KernelContext) -> tuple[()]:
     _area(ctx).put(tuple(values), ctx.session.cancellation)
     return ()
 
 
 @compute("Unstage", waits=True)
-def _unstage(xp: Any, *, ctx: KernelContext) -> list[Any]:
+def _unstage(xp: ArrayModule, *, ctx: KernelContext) -> list[Any]:
     return list(_area(ctx).get(ctx.session.cancellation))
 
 
 @compute("StagePeek", waits=True)
-def _peek(xp: Any, index: Any, *, ctx: KernelContext) -> list[Any]:
+def _peek(xp: ArrayModule, index: Array, *, ctx: KernelContext) -> list[Any]:
     return list(_area(ctx).peek(int(index), ctx.session.cancellation))
 
 
 @compute("StageSize", "MapSize", "OrderedMapSize")
-def _size(xp: Any, *, ctx: KernelContext) -> Any:
+def _size(xp: ArrayModule, *, ctx: KernelContext) -> Array:
     return _number(_area(ctx).size)
 
 
 @compute("StageClear", "MapClear", "OrderedMapClear")
-def _clear(xp: Any, *, ctx: KernelContext) -> tuple[()]:
+def _clear(xp: ArrayModule, *, ctx: KernelContext) -> tuple[()]:
     _area(ctx).clear()
     return ()
 
@@ -448,29 +448,31 @@ def _key(key: Any) -> int:
 
 
 @compute("MapStage", "OrderedMapStage", waits=True)
-def _map_stage(xp: Any, key: Any, indices: Any, values: list[Any], *, ctx: KernelContext) -> tuple[()]:
+def _map_stage(
+    xp: ArrayModule, key: Array, indices: Array, values: list[Any], *, ctx: KernelContext
+) -> tuple[()]:
     _area(ctx).put(_key(key), indices.tolist(), values, ctx.session.cancellation)
     return ()
 
 
 @compute("MapUnstage", "OrderedMapUnstage", waits=True)
-def _map_unstage(xp: Any, key: Any, indices: Any, *, ctx: KernelContext) -> list[Any]:
+def _map_unstage(xp: ArrayModule, key: Array, indices: Array, *, ctx: KernelContext) -> list[Any]:
     return list(_area(ctx).get(_key(key), indices.tolist(), ctx.session.cancellation)[1])
 
 
 @compute("MapUnstageNoKey", "OrderedMapUnstageNoKey", waits=True)
-def _map_unstage_any(xp: Any, indices: Any, *, ctx: KernelContext) -> list[Any]:
+def _map_unstage_any(xp: ArrayModule, indices: Array, *, ctx: KernelContext) -> list[Any]:
     key, values = _area(ctx).get(None, indices.tolist(), ctx.session.cancellation)
     return [np.asarray(key, np.int64), *values]
 
 
 @compute("MapPeek", "OrderedMapPeek", waits=True)
-def _map_peek(xp: Any, key: Any, indices: Any, *, ctx: KernelContext) -> list[Any]:
+def _map_peek(xp: ArrayModule, key: Array, indices: Array, *, ctx: KernelContext) -> list[Any]:
     return list(_area(ctx).peek(_key(key), indices.tolist(), ctx.session.cancellation))
 
 
 @compute("MapIncompleteSize", "OrderedMapIncompleteSize")
-def _incomplete_size(xp: Any, *, ctx: KernelContext) -> Any:
+def _incomplete_size(xp: ArrayModule, *, ctx: KernelContext) -> Array:
     return _number(_area(ctx).incomplete_size)
 
 

@@ -22,6 +22,7 @@ from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.tf1.input.queue_kernels import own_resource, resource_of
+from gpuplace.typing import Array, ArrayModule
 
 _TYPE_NAME = "N10tensorflow6lookup15LookupInterfaceE"
 
@@ -48,7 +49,9 @@ def _make(xp: Any, *, ctx: KernelContext) -> ResourceHandle:
 
 
 @compute("MutableDenseHashTableV2")
-def _make_dense(xp: Any, empty_key: Any, deleted_key: Any, *, ctx: KernelContext) -> ResourceHandle:
+def _make_dense(
+    xp: ArrayModule, empty_key: Array, deleted_key: Array, *, ctx: KernelContext
+) -> ResourceHandle:
     attrs = ctx.op.attrs
     table, container, name = own_resource(
         ctx,
@@ -67,17 +70,17 @@ def _make_dense(xp: Any, empty_key: Any, deleted_key: Any, *, ctx: KernelContext
 
 
 @compute("LookupTableFindV2")
-def _find(xp: Any, table_handle: Any, keys: Any, default_value: Any) -> Any:
+def _find(xp: ArrayModule, table_handle: Array, keys: Array, default_value: Array) -> Array:
     return _table_of(table_handle).find(keys, default_value)
 
 
 @compute("LookupTableSizeV2")
-def _size(xp: Any, table_handle: Any) -> Any:
+def _size(xp: ArrayModule, table_handle: Array) -> Array:
     return np.asarray(_table_of(table_handle).size, np.int64)
 
 
 @compute("LookupTableImportV2", "InitializeTableV2")
-def _import(xp: Any, table_handle: Any, keys: Any, values: Any) -> tuple[()]:
+def _import(xp: ArrayModule, table_handle: Array, keys: Array, values: Array) -> tuple[()]:
     table = _table_of(table_handle)
     if table.is_mutable:
         table.replace(keys, values)
@@ -90,7 +93,7 @@ def _import(xp: Any, table_handle: Any, keys: Any, values: Any) -> tuple[()]:
 
 @compute("InitializeTableFromTextFileV2")
 def _import_file(
-    xp: Any, table_handle: Any, filename: Any, *, key_index: int, value_index: int, vocab_size: int,
+    xp: ArrayModule, table_handle: Array, filename: Array, *, key_index: int, value_index: int, vocab_size: int,
     delimiter: bytes,
 ) -> tuple[()]:  # fmt: skip
     table = _table_of(table_handle)
@@ -105,19 +108,19 @@ def _import_file(
 
 
 @compute("LookupTableInsertV2")
-def _insert(xp: Any, table_handle: Any, keys: Any, values: Any) -> tuple[()]:
+def _insert(xp: ArrayModule, table_handle: Array, keys: Array, values: Array) -> tuple[()]:
     _table_of(table_handle).insert(keys, values)
     return ()
 
 
 @compute("LookupTableRemoveV2")
-def _remove(xp: Any, table_handle: Any, keys: Any) -> tuple[()]:
+def _remove(xp: ArrayModule, table_handle: Array, keys: Array) -> tuple[()]:
     _table_of(table_handle).remove(keys)
     return ()
 
 
 @compute("LookupTableExportV2")
-def _export(xp: Any, table_handle: Any) -> Any:
+def _export(xp: ArrayModule, table_handle: Any) -> Any:
     return _table_of(table_handle).export()
 
 

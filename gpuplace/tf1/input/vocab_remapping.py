@@ -23,7 +23,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["generate_vocab_remapping", "load_and_remap_matrix"]
 
@@ -138,9 +138,9 @@ def _words(file: Any, what: str, count: int) -> list[bytes]:
 
 @compute("GenerateVocabRemapping")
 def _remapping(
-    xp: Any,
-    new_vocab_file: Any,
-    old_vocab_file: Any,
+    xp: ArrayModule,
+    new_vocab_file: Array,
+    old_vocab_file: Array,
     *,
     new_vocab_offset: int,
     num_new_vocab: int,

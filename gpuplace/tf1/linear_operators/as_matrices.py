@@ -10,6 +10,7 @@ from typing import Any
 from gpuplace.ops.dispatch import dispatch_for_types
 from gpuplace.ops.math import linalg, matrix
 from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
+from gpuplace.typing import TensorLike
 
 
 @dispatch_for_types(linalg.adjoint, LinearOperator)
@@ -68,7 +69,7 @@ def _matmul(
 
 
 @dispatch_for_types(linalg.matrix_solve, LinearOperator)
-def _solve(matrix: Any, rhs: Any, adjoint: bool = False, name: Any = None) -> Any:
+def _solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: Any = None) -> Any:
     if not isinstance(matrix, LinearOperator):
         raise ValueError("Passing in `matrix` as a Tensor and `rhs` as a LinearOperator is not supported.")
     return matrix.solve(rhs, adjoint=adjoint, name=name)

@@ -26,10 +26,10 @@ from gpuplace.ops.math.linalg import cholesky_solve, matrix_solve, matrix_triang
 from gpuplace.ops.math.unary import imag
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import TensorShape, dimension_value
-from gpuplace.typing import TensorLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 
-def is_ref(x: Any) -> bool:
+def is_ref(x: TensorLike) -> bool:
     """Whether something is a variable, of which an operator reads the value whenever it is asked.
 
     Args:
@@ -53,7 +53,7 @@ def assert_not_ref_type(x: Any, arg_name: str) -> None:
 
 
 def convert_nonref_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: Any, dtype: DTypeLike | None = None, dtype_hint: Any = None, name: str | None = None
 ) -> Any:
     """Returns a tensor; a variable stays one, and None stays None.
 

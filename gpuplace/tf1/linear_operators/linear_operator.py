@@ -40,7 +40,7 @@ from gpuplace.tf1.linear_operators.broadcasting import (
     matrix_solve_with_broadcast,
     shape_tensor,
 )
-from gpuplace.typing import TensorLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 
 class LinearOperator(abc.ABC):
@@ -68,7 +68,7 @@ class LinearOperator(abc.ABC):
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         graph_parents: list[Any] | None = None,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -438,7 +438,9 @@ class LinearOperator(abc.ABC):
 
     # Solutions
 
-    def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
+    def solve(
+        self, rhs: TensorLike, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
+    ) -> Any:
         """Returns what times this operator is ``rhs``.
 
         Args:

@@ -35,6 +35,7 @@ from gpuplace.tf1.linear_operators.structured import (
     LinearOperatorHouseholder,
     LinearOperatorLowerTriangular,
 )
+from gpuplace.typing import TensorLike
 
 _POSITIVE: dict[str, Any] = {
     "is_non_singular": True,
@@ -284,7 +285,7 @@ def _product_of_diags(a: Any, b: Any) -> LinearOperator:
 
 
 @RegisterMatmul(LinearOperatorScaledIdentity, LinearOperatorDiag)
-def _product_of_scaled_identity(a: Any, b: Any) -> LinearOperator:
+def _product_of_scaled_identity(a: TensorLike, b: TensorLike) -> LinearOperator:
     return _product_of_diags(b, a)
 
 

@@ -33,6 +33,7 @@ from gpuplace.tf1.linear_operators.broadcasting import (
     matrix_triangular_solve_with_broadcast,
 )
 from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
+from gpuplace.typing import TensorLike
 
 
 class LinearOperatorFullMatrix(LinearOperator):
@@ -53,7 +54,7 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     def __init__(
         self,
-        matrix: Any,
+        matrix: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -109,7 +110,7 @@ class LinearOperatorDiag(LinearOperator):
 
     def __init__(
         self,
-        diag: Any,
+        diag: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,

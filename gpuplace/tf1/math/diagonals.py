@@ -25,6 +25,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import Array, ArrayModule
 
 
 def _band(k: Any) -> tuple[int, int]:
@@ -103,7 +104,7 @@ def _checked(function: Any, *arguments: Any) -> Any:
         raise InvalidArgumentError.of(str(error)) from None
 
 
-def _set(xp: Any, matrix: Any, diagonal: Any, lower: int, upper: int) -> Any:
+def _set(xp: ArrayModule, matrix: Array, diagonal: Array, lower: int, upper: int) -> Array:
     """Writes a packed band into matrices; returns them."""
     rows = diagonal[..., None, :] if lower == upper else diagonal
     for place, row, column in _each(xp, lower, upper, *matrix.shape[-2:]):
@@ -112,7 +113,9 @@ def _set(xp: Any, matrix: Any, diagonal: Any, lower: int, upper: int) -> Any:
 
 
 @compute("MatrixDiagV2")
-def _matrix_diag(xp: Any, diagonal: Any, k: Any, num_rows: Any, num_cols: Any, padding_value: Any) -> Any:
+def _matrix_diag(
+    xp: ArrayModule, diagonal: Array, k: Array, num_rows: Array, num_cols: Array, padding_value: Array
+) -> Array:
     lower, upper = _checked(_band, k)
     _checked(_require_rows, diagonal.shape, lower, upper)
     batch = diagonal.shape[: -1 if lower == upper else -2]
@@ -134,7 +137,7 @@ def _require_rows(sizes: Any, lower: int, upper: int) -> None:
 
 
 @compute("MatrixDiagPartV2")
-def _matrix_diag_part(xp: Any, input: Any, k: Any, padding_value: Any) -> Any:
+def _matrix_diag_part(xp: ArrayModule, input: Array, k: Array, padding_value: Array) -> Array:
     _checked(_require_matrix, input.shape)
     lower, upper = _checked(_band_in, k, *input.shape[-2:])
     longest = _longest(lower, upper, *input.shape[-2:])
@@ -152,7 +155,7 @@ def _require_matrix(sizes: Any) -> None:
 
 
 @compute("MatrixSetDiagV2")
-def _matrix_set_diag(xp: Any, input: Any, diagonal: Any, k: Any) -> Any:
+def _matrix_set_diag(xp: ArrayModule, input: Array, diagonal: Array, k: Array) -> Array:
     _checked(_require_matrix, input.shape)
     lower, upper = _checked(_band_in, k, *input.shape[-2:])
     if diagonal.shape != (

@@ -13,7 +13,7 @@ Source: NIST Digital Library of Mathematical Functions, 5.15 (polygamma), 8.11 a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from gpuplace.ops.math.special import digamma_values, lgamma_values
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import after, broadcast_of, broadcast_shape, new, same_shape, sum_to
 from gpuplace.shapes import SCALAR_SHAPE
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["betainc", "igamma", "igammac", "polygamma", "zeta"]
 
@@ -55,7 +55,7 @@ _BERNOULLI = (
 )
 
 
-def zeta_values(xp: Any, x: Any, q: Any) -> Any:
+def zeta_values(xp: ArrayModule, x: Array, q: Array) -> Array:
     """The sum of ``(q + k) ** -x`` over ``k`` from 0, by Euler and Maclaurin."""
     x, q = xp.broadcast_arrays(xp.asarray(x, xp.float64), xp.asarray(q, xp.float64))
     pole = (q <= 0) & (q == xp.floor(q))
@@ -76,7 +76,7 @@ def zeta_values(xp: Any, x: Any, q: Any) -> Any:
     return xp.where(x == 1, xp.inf, xp.where(pole & ~(x < 1), xp.inf, total))
 
 
-def polygamma_values(xp: Any, n: Any, x: Any) -> Any:
+def polygamma_values(xp: ArrayModule, n: Array, x: Array) -> Array:
     """The ``n``-th derivative of digamma; NaN where ``n`` is not a natural number."""
     n, x = xp.broadcast_arrays(xp.asarray(n, xp.float64), xp.asarray(x, xp.float64))
     order = xp.where(n > 0, n, 1.0)
@@ -89,7 +89,7 @@ def polygamma_values(xp: Any, n: Any, x: Any) -> Any:
 # Incomplete gamma functions
 
 
-def _gamma_series(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
+def _gamma_series(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any]:
     """The lower function and its derivative with respect to ``a``, from its power series."""
     term, slope = 1 / a, -1 / (a * a)
     total, total_slope, divisor = term, slope, a
@@ -105,7 +105,7 @@ def _gamma_series(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
     return scale * total, scale * (total_slope + total * (logarithm - digamma_values(xp, a)))
 
 
-def _gamma_fraction(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
+def _gamma_fraction(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any]:
     """The upper function and its derivative with respect to ``a``, from its continued fraction (Lentz's method)."""
     b = x + 1 - a
     c, c_slope = xp.full_like(a, 1 / _TINY), xp.zeros_like(a)
@@ -130,7 +130,7 @@ def _gamma_fraction(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
     return scale * value, scale * (slope + value * (xp.log(x) - digamma_values(xp, a)))
 
 
-def gamma_functions(xp: Any, a: Any, x: Any) -> tuple[Any, Any, Any]:
+def gamma_functions(xp: ArrayModule, a: Array, x: Array) -> tuple[Any, Any, Any]:
     """Lower and upper function, and the derivative of the lower one with respect to ``a``."""
     a, x = xp.broadcast_arrays(xp.asarray(a, xp.float64), xp.asarray(x, xp.float64))
     wrong = ~((a > 0) & (x >= 0))
@@ -156,7 +156,7 @@ def gamma_functions(xp: Any, a: Any, x: Any) -> tuple[Any, Any, Any]:
 # Incomplete beta function
 
 
-def _beta_fraction(xp: Any, a: Any, b: Any, x: Any) -> Any:
+def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     """The continued fraction of the incomplete beta function (Lentz's method)."""
 
     def away(value: Any) -> Any:
@@ -178,7 +178,7 @@ def _beta_fraction(xp: Any, a: Any, b: Any, x: Any) -> Any:
     return value
 
 
-def betainc_values(xp: Any, a: Any, b: Any, x: Any) -> Any:
+def betainc_values(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     """The regularised incomplete beta function; NaN outside of its domain."""
     a, b, x = xp.broadcast_arrays(*[xp.asarray(one, xp.float64) for one in (a, b, x)])
     wrong = ~((a > 0) & (b > 0) & (x >= 0) & (x <= 1))
@@ -201,7 +201,7 @@ def betainc_values(xp: Any, a: Any, b: Any, x: Any) -> Any:
 _KNOTS = 128
 
 
-def _bessel_values(xp: Any, x: Any, order: int) -> Any:
+def _bessel_values(xp: ArrayModule, x: Array, order: int) -> Array:
     """``exp(-abs(x))`` times the modified Bessel function of the first kind, of order 0 or 1.
 
     The trapezoidal rule for its integral; for large arguments the asymptotic series.
@@ -225,7 +225,7 @@ def _bessel_values(xp: Any, x: Any, order: int) -> Any:
 
 
 def _register(op_type: str, function: Callable[..., Any], shape: Any = broadcast_shape) -> None:
-    def make(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    def make(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
             with np.errstate(all="ignore"):
                 return xp.asarray(function(xp, *arguments)).astype(arguments[0].dtype)
@@ -389,7 +389,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     return new("Betainc", name, a=a, b=b, x=x)
 
 
-def _bessel(order: int, x: Any, name: str | None) -> Tensor:
+def _bessel(order: int, x: TensorLike, name: str | None) -> Tensor:
     with name_scope(name, f"bessel_i{order}", [x]):
         growth = new("Exp", x=new("Abs", x=x))
         return growth * new(f"BesselI{order}e", x=x)

@@ -42,7 +42,7 @@ from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
 from gpuplace.ops.support import like, new
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["matrix_solve_ls", "matrix_square_root"]
 
@@ -80,7 +80,7 @@ def lu(input: TensorLike, output_idx_type: Any = int32, name: str | None = None)
 
 
 @compute("Lu", fresh=True, slow=True)
-def _lu(xp: Any, matrices: Any, *, output_idx_type: Any) -> tuple[Any, Any]:
+def _lu(xp: ArrayModule, matrices: Array, *, output_idx_type: Any) -> tuple[Any, Any]:
     _check_square(matrices)
     size = matrices.shape[-1]
     work = matrices.reshape(math.prod(matrices.shape[:-2]), size, size).copy()
@@ -153,7 +153,7 @@ def _each(xp: Any, matrices: Any, function: Any) -> Any:
     return result
 
 
-def _by_eigenvectors(xp: Any, matrix: Any, function: Any) -> Any:
+def _by_eigenvectors(xp: Any, matrix: Array, function: Any) -> Any:
     """``function`` of the eigenvalues, or None where the eigenvectors are too near each other."""
     values, vectors = xp.linalg.eig(matrix)
     if xp.linalg.cond(vectors) > 1e6:
@@ -161,12 +161,12 @@ def _by_eigenvectors(xp: Any, matrix: Any, function: Any) -> Any:
     return xp.linalg.solve(vectors.T, (vectors * function(values)).T).T
 
 
-def _root(xp: Any, matrix: Any) -> Any:
+def _root(xp: ArrayModule, matrix: Array) -> Array:
     found = _by_eigenvectors(xp, matrix, xp.sqrt)
     return _root_by_iteration(xp, matrix) if found is None else found
 
 
-def _root_by_iteration(xp: Any, matrix: Any) -> Any:
+def _root_by_iteration(xp: ArrayModule, matrix: Array) -> Array:
     root, inverse = matrix, xp.eye(len(matrix), dtype=matrix.dtype)
     for _ in range(60):
         try:
@@ -238,7 +238,7 @@ def _matrix_logarithm(xp: Any, matrices: Any) -> Any:
     return _each(xp, matrices, lambda matrix: _logarithm(xp, matrix))
 
 
-def _logarithm(xp: Any, matrix: Any) -> Any:
+def _logarithm(xp: ArrayModule, matrix: Array) -> Array:
     found = _by_eigenvectors(xp, matrix, xp.log)
     if found is not None:
         return found
@@ -400,7 +400,7 @@ def _gram_root(matrix: Tensor, weight: Tensor, tall: bool) -> Tensor:
     return cholesky(gram + weight * one)
 
 
-def _solution(matrix: Tensor, rhs: Any, weight: Tensor, tall: bool) -> Tensor:
+def _solution(matrix: Tensor, rhs: TensorLike, weight: Tensor, tall: bool) -> Tensor:
     root = _gram_root(matrix, weight, tall)
     if tall:
         return cholesky_solve(root, matmul(matrix, rhs, adjoint_a=True))
@@ -408,7 +408,9 @@ def _solution(matrix: Tensor, rhs: Any, weight: Tensor, tall: bool) -> Tensor:
 
 
 @compute("MatrixSolveLs", fresh=True)
-def _matrix_solve_ls(xp: Any, matrix: Any, rhs: Any, l2_regularizer: Any, *, fast: bool) -> Any:
+def _matrix_solve_ls(
+    xp: ArrayModule, matrix: Array, rhs: Array, l2_regularizer: Array, *, fast: bool
+) -> Array:
     if rhs.ndim != matrix.ndim or rhs.shape[:-1] != matrix.shape[:-1]:
         shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
         raise InvalidArgumentError.of(f"Input matrix and rhs are incompatible: {shapes}")

@@ -14,7 +14,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import ones, zeros
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import after, broadcast_of, new, sum_to
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
@@ -36,7 +36,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
 
 
 @compute("NextAfter", fresh=True)
-def _next_after(xp: Any, x1: Any, x2: Any) -> Any:
+def _next_after(xp: ArrayModule, x1: Array, x2: Array) -> Array:
     try:
         return xp.nextafter(x1, x2)
     except ValueError:
@@ -55,7 +55,7 @@ def _next_after_grad(op: Operation, grad: Tensor) -> Any:
 
 
 @compute("PopulationCount", fresh=True)
-def _population_count(xp: Any, x: Any) -> Any:
+def _population_count(xp: ArrayModule, x: Array) -> Array:
     bits = x.view(f"uint{8 * x.dtype.itemsize}").astype("uint64")
     result = xp.zeros(x.shape, "uint8")
     for shift in range(8 * x.dtype.itemsize):
@@ -64,7 +64,7 @@ def _population_count(xp: Any, x: Any) -> Any:
 
 
 @compute("Bucketize", fresh=True)
-def _bucketize(xp: Any, input: Any, *, boundaries: Any) -> Any:
+def _bucketize(xp: ArrayModule, input: Array, *, boundaries: Any) -> Array:
     limits = xp.asarray([float(one) for one in boundaries], "float32")
     if (limits[1:] < limits[:-1]).any():
         raise InvalidArgumentError.of("Expected sorted boundaries")

@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _cast(x: Any, dtype: Any) -> Tensor:
+def _cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
     return new("Cast", x=x, DstT=as_dtype(dtype))
 
 
@@ -61,7 +61,13 @@ def _joined(*parts: Any) -> Tensor:
 
 
 def _raised_cosine(
-    default: str, window_length: Any, periodic: Any, dtype: Any, name: str | None, high: float, low: float
+    default: str,
+    window_length: Any,
+    periodic: Any,
+    dtype: DTypeLike,
+    name: str | None,
+    high: float,
+    low: float,
 ) -> Tensor:
     with name_scope(name, default, [window_length, periodic]):
         length = convert_to_tensor(window_length, "int32", name="window_length")
@@ -264,7 +270,7 @@ def inverse_stft_window_fn(
         name: name of the scope.
     """
 
-    def window(frame_length: Any, dtype: Any) -> Tensor:
+    def window(frame_length: Any, dtype: DTypeLike) -> Tensor:
         with name_scope(name, "inverse_stft_window_fn", [frame_step]):
             step = convert_to_tensor(frame_step, "int32", name="frame_step")
             length = convert_to_tensor(frame_length, "int32", name="frame_length")

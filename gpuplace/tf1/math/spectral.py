@@ -7,7 +7,7 @@ given to a real transform is cut to the length asked for, or filled up with zero
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuplace.dtypes import complex64, float32, int32
@@ -29,7 +29,7 @@ from gpuplace.ops.math.reduction import reduce_prod
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.support import new, same_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import ArrayModule, TensorLike
 
 __all__ = [
     "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d", "irfft3d", "rfft", "rfft2d", "rfft3d",
@@ -46,7 +46,7 @@ def _rank(op_type: str) -> int:
 # What the ops compute
 
 
-def _complex(xp: Any, attrs: Any, op: Operation) -> Callable[[Any], Any]:
+def _complex(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any], Any]:
     axes = tuple(range(-_rank(op.type), 0))
     function = xp.fft.ifftn if op.type.startswith("I") else xp.fft.fftn
 
@@ -84,7 +84,7 @@ def _lengths(x: Any, given: Any, rank: int, halved: bool) -> list[int]:
     return lengths
 
 
-def _real(xp: Any, attrs: Any, op: Operation) -> Callable[[Any, Any], Any]:
+def _real(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any, Any], Any]:
     rank = _rank(op.type)
     axes = tuple(range(-rank, 0))
     dtype = op.outputs[0].dtype.as_numpy_dtype
@@ -99,7 +99,7 @@ def _real(xp: Any, attrs: Any, op: Operation) -> Callable[[Any, Any], Any]:
     return run
 
 
-def _back_to_real(xp: Any, attrs: Any, op: Operation) -> Callable[[Any, Any], Any]:
+def _back_to_real(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any, Any], Any]:
     rank = _rank(op.type)
     axes = tuple(range(-rank, 0))
     dtype = op.outputs[0].dtype.as_numpy_dtype
@@ -321,7 +321,7 @@ def _padded(x: Tensor, lengths: Any, rank: int, halved: bool) -> Tensor:
     return new("Pad", input=x, paddings=stack([zeros_like(after), after], axis=1))
 
 
-def _real_transform(x: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:
+def _real_transform(x: TensorLike, fft_length: Any, name: str | None, rank: int) -> Tensor:
     with name_scope(name, f"rfft{_ENDS[rank].lower()}", [x, fft_length]) as scope:
         x = convert_to_tensor(x, "float32")
         require_rank_at_least(x.shape, rank)
@@ -336,7 +336,7 @@ def _real_transform(x: Any, fft_length: Any, name: str | None, rank: int) -> Ten
         return new(f"RFFT{_ENDS[rank]}", scope, input=kept, fft_length=lengths)
 
 
-def _transform_to_real(x: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:
+def _transform_to_real(x: TensorLike, fft_length: Any, name: str | None, rank: int) -> Tensor:
     with name_scope(name, f"irfft{_ENDS[rank].lower()}", [x, fft_length]) as scope:
         x = convert_to_tensor(x, "complex64")
         require_rank_at_least(x.shape, rank)

@@ -30,7 +30,7 @@ from gpuplace.ops.math.matrix import matrix_diag_part
 from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.support import conjugate, new
 from gpuplace.release import rules
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 
 def _above_and_below(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -152,7 +152,7 @@ def _solved(
 
 
 @compute("TridiagonalSolve", fresh=True, slow=True)
-def _tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any, *, partial_pivoting: bool) -> Any:
+def _tridiagonal_solve(xp: ArrayModule, diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Array:
     if diagonals.ndim < 2 or rhs.ndim != diagonals.ndim or diagonals.shape[-2] != 3:
         raise InvalidArgumentError.of(
             f"Expected diagonals and right-hand side to have same rank: got {diagonals.shape} and {rhs.shape}"
@@ -195,7 +195,7 @@ def _tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any, *, partial_pivoting: b
     return xp.ascontiguousarray(xp.moveaxis(right, 0, -2))
 
 
-def _without_solution(xp: Any, rhs: Any, partial_pivoting: bool) -> Any:
+def _without_solution(xp: ArrayModule, rhs: Array, partial_pivoting: bool) -> Array:
     """What there is instead: release 1.15 has an error, 2.21 no numbers."""
     if rules() != "1.15":
         return xp.full(rhs.shape, xp.nan, rhs.dtype)
@@ -206,7 +206,7 @@ def _without_solution(xp: Any, rhs: Any, partial_pivoting: bool) -> Any:
     )
 
 
-def _exchange(xp: Any, where: Any, first: Any, second: Any) -> None:
+def _exchange(xp: ArrayModule, where: Array, first: Array, second: Array) -> None:
     """Exchanges what two arrays hold, in some places."""
     kept = first.copy()
     first[...] = xp.where(where, second, first)
@@ -292,7 +292,9 @@ def tridiagonal_matmul(
 
 
 @compute("TridiagonalMatMul", fresh=True)
-def _tridiagonal_matmul(xp: Any, superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) -> Any:
+def _tridiagonal_matmul(
+    xp: ArrayModule, superdiag: Array, maindiag: Array, subdiag: Array, rhs: Array
+) -> Array:
     for one, what in ((superdiag, "superdiag"), (maindiag, "maindiag"), (subdiag, "subdiag")):
         if one.shape != (*rhs.shape[:-2], 1, rhs.shape[-2]):
             raise InvalidArgumentError.of(

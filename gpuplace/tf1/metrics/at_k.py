@@ -91,7 +91,7 @@ def _sparse_expanded(labels: SparseTensor, is_lower: Any, scope: str) -> Any:
     return SparseTensor(*found)
 
 
-def _of_class(ids: Any, class_id: int) -> SparseTensor:
+def _of_class(ids: TensorLike, class_id: int) -> SparseTensor:
     """The ids that are this class."""
     ids = _converted(ids)
     if isinstance(ids, SparseTensor):
@@ -270,7 +270,7 @@ def _without_unknown(labels: Any, predictions: TensorLike) -> Any:
     return cond(reduce_max(values) >= classes, cleaned, lambda: labels)
 
 
-def _for_each_rank(labels: Any, k: int) -> Any:
+def _for_each_rank(labels: TensorLike, k: int) -> Any:
     """Labels ``[..., labels]`` as often as there are ranks: ``[..., k, labels]``."""
     with name_scope(None, "labels_per_k", [labels]) as scope:
         if not isinstance(labels, SparseTensor):
@@ -282,7 +282,7 @@ def _for_each_rank(labels: Any, k: int) -> Any:
         return sparse_concat(-2, [sparse] * k) if k > 1 else sparse
 
 
-def _number_of_labels(labels: Any, k: int) -> Tensor:
+def _number_of_labels(labels: TensorLike, k: int) -> Tensor:
     """How many labels of each example could be found: those that are classes, at most ``k``."""
     with name_scope(None, "num_relevant", [labels]) as scope:
         if isinstance(labels, SparseTensor):
@@ -291,7 +291,7 @@ def _number_of_labels(labels: Any, k: int) -> Tensor:
         return minimum(reduce_sum(is_class, -1), k, name=scope)
 
 
-def _average_precision(labels: Any, classes: Tensor) -> Tensor:
+def _average_precision(labels: TensorLike, classes: Tensor) -> Tensor:
     """Of each example the mean, over the ranks of the right classes, of the precision down to that rank."""
     with name_scope(None, "average_precision", [classes, labels]) as scope:
         classes = cast(classes, int64, name="predictions_idx")

@@ -38,7 +38,7 @@ from gpuplace.ops.variables.state import assign_add
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.ops.variants import variant_of
-from gpuplace.typing import TensorLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "accuracy", "false_negatives", "false_positives", "mean", "mean_absolute_error", "mean_iou", "mean_squared_error",
@@ -49,7 +49,7 @@ Metric = tuple[Tensor, Tensor]
 Keys = Sequence[str] | str | None
 
 
-def gathered(shape: list[int], dtype: Any, name: str) -> Any:
+def gathered(shape: list[int], dtype: DTypeLike, name: str) -> Any:
     """A local variable of zeros."""
     keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     return Variable(lambda: constant.zeros(shape, dtype), trainable=False, collections=keys, name=name)
@@ -190,7 +190,7 @@ def _is_right(truth: Tensor, found: Tensor) -> Tensor:
     return cast(equal(found, truth), float32)
 
 
-def _error(truth: Any, found: Any) -> Tensor:
+def _error(truth: TensorLike, found: Any) -> Tensor:
     return magnitude(found - truth)
 
 

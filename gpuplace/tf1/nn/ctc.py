@@ -41,7 +41,7 @@ from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "collapse_repeated", "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder",
@@ -399,11 +399,11 @@ def _loss(logits: Any, labels: list[int], merges: bool) -> tuple[float, Any]:
 
 @compute("CTCLoss", fresh=True)
 def _ctc_loss(
-    xp: Any,
-    inputs: Any,
-    labels_indices: Any,
-    labels_values: Any,
-    sequence_length: Any,
+    xp: ArrayModule,
+    inputs: Array,
+    labels_indices: Array,
+    labels_values: Array,
+    sequence_length: Array,
     *,
     preprocess_collapse_repeated: bool,
     ctc_merge_repeated: bool,
@@ -491,7 +491,9 @@ def _sparse(rows: list[list[int]]) -> tuple[Any, Any, Any]:
 
 
 @compute("CTCGreedyDecoder", fresh=True)
-def _greedy(xp: Any, inputs: Any, sequence_length: Any, *, merge_repeated: bool) -> tuple[Any, ...]:
+def _greedy(
+    xp: ArrayModule, inputs: Array, sequence_length: Array, *, merge_repeated: bool
+) -> tuple[Any, ...]:
     lengths = _lengths(inputs, sequence_length)
     blank = inputs.shape[2] - 1
     best = inputs.argmax(axis=2)
@@ -537,7 +539,13 @@ def _beam_step(beam: _Beam, probable: list[float], width: int) -> _Beam:
 
 @compute("CTCBeamSearchDecoder", fresh=True)
 def _beam_search(
-    xp: Any, inputs: Any, sequence_length: Any, *, beam_width: int, top_paths: int, merge_repeated: bool
+    xp: ArrayModule,
+    inputs: Array,
+    sequence_length: Array,
+    *,
+    beam_width: int,
+    top_paths: int,
+    merge_repeated: bool,
 ) -> tuple[Any, ...]:
     lengths = _lengths(inputs, sequence_length)
     if top_paths > beam_width:

@@ -23,7 +23,7 @@ from gpuplace.ops.nn.windows import output_size
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import new, same_shape, shape_of_second
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import IntsLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, IntsLike, TensorLike
 
 __all__ = ["dilation2d", "erosion2d"]
 
@@ -163,7 +163,7 @@ class _Window:
         self.out = (sizes[0][0], sizes[1][0])
         self.pads = [(before, after) for _, before, after in sizes]
 
-    def padded(self, xp: Any, images: Any) -> Any:
+    def padded(self, xp: ArrayModule, images: Array) -> Array:
         """Images within a border; what lies on it is never the largest, but where there is nothing else."""
         if not any(map(any, self.pads)):
             return images
@@ -178,7 +178,7 @@ class _Window:
             ]
             yield (tap[0], tap[1]), (slice(None), *where)
 
-    def inside(self, xp: Any, images: Any) -> Any:
+    def inside(self, xp: ArrayModule, images: Array) -> Array:
         """Which pixels of padded images are not of the border."""
         height, width = images.shape[1:3]
         mask = xp.zeros((1, height + sum(self.pads[0]), width + sum(self.pads[1]), 1), bool)
@@ -190,7 +190,7 @@ class _Window:
         return (slice(None), slice(top, top + height), slice(left, left + width))
 
 
-def _largest(xp: Any, images: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
+def _largest(xp: ArrayModule, images: Array, filter: Array, window: _Window) -> tuple[Any, Any]:
     """The largest sums, and which element of the window the first of them has."""
     shape = (len(images), *window.out, images.shape[3])
     best = xp.full(shape, _lowest(xp, images.dtype), images.dtype)
@@ -208,7 +208,7 @@ def _largest(xp: Any, images: Any, filter: Any, window: _Window) -> tuple[Any, A
 
 
 @compute("Dilation2D", fresh=True)
-def _dilation(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
+def _dilation(xp: ArrayModule, images: Array, filter: Array, *, ctx: KernelContext) -> Array:
     _check(images, filter, ctx)
     return _largest(xp, images, filter, _Window(ctx.op, images, filter))[0]
 
@@ -223,7 +223,9 @@ def _check_gradient(images: Any, window: _Window, grad: Any, ctx: KernelContext)
 
 
 @compute("Dilation2DBackpropInput", fresh=True)
-def _backprop_input(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _backprop_input(
+    xp: ArrayModule, images: Array, filter: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     _check(images, filter, ctx)
     window = _Window(ctx.op, images, filter)
     _check_gradient(images, window, grad, ctx)
@@ -236,7 +238,9 @@ def _backprop_input(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: Kernel
 
 
 @compute("Dilation2DBackpropFilter", fresh=True)
-def _backprop_filter(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+def _backprop_filter(
+    xp: ArrayModule, images: Array, filter: Array, grad: Array, *, ctx: KernelContext
+) -> Array:
     _check(images, filter, ctx)
     window = _Window(ctx.op, images, filter)
     _check_gradient(images, window, grad, ctx)

@@ -35,7 +35,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, DTypeLike, TensorLike
 
 __all__ = [
     "all_candidate_sampler", "compute_accidental_hits", "log_uniform_candidate_sampler", "nce_loss",
@@ -252,7 +252,7 @@ class Sampler(Protocol):
         """A class."""
         ...
 
-    def shares(self, classes: Any) -> Any:
+    def shares(self, classes: TensorLike) -> Any:
         """How probable it is to draw each of an array of classes, float32."""
         ...
 
@@ -309,7 +309,7 @@ def drawn(
     words = Words(generator.reserve(-(-_WORDS_PER_SAMPLE * num_sampled // 4), 1))
     sampled, tries = _batch(lambda: sampler.draw(words), num_sampled, unique)
 
-    def expected(classes: Any) -> Any:
+    def expected(classes: TensorLike) -> Any:
         shares = sampler.shares(classes)
         if tries == num_sampled:
             return shares * np.float32(num_sampled)
@@ -323,7 +323,7 @@ def drawn(
 @compute("UniformCandidateSampler", "LogUniformCandidateSampler", fresh=True, own_state=True)
 def _candidates(
     xp: Any,
-    true_classes: Any,
+    true_classes: Array,
     *,
     num_true: int,
     num_sampled: int,
@@ -348,7 +348,7 @@ def _require_true(true_classes: Any, num_true: int) -> None:
 
 
 @compute("AllCandidateSampler", fresh=True)
-def _all_candidates(xp: Any, true_classes: Any, *, num_true: int, num_sampled: int) -> Any:
+def _all_candidates(xp: Any, true_classes: Array, *, num_true: int, num_sampled: int) -> Any:
     _require_true(true_classes, num_true)
     ones = xp.ones(true_classes.shape, xp.float32)
     return xp.arange(num_sampled, dtype=xp.int64), ones, xp.ones(num_sampled, xp.float32)
@@ -370,7 +370,7 @@ shape_function("AllCandidateSampler")(_candidates_shape)
 
 
 @compute("ComputeAccidentalHits", fresh=True)
-def _accidental_hits(xp: Any, true_classes: Any, sampled_candidates: Any, *, num_true: int) -> Any:
+def _accidental_hits(xp: Any, true_classes: Array, sampled_candidates: Array, *, num_true: int) -> Any:
     if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
         raise InvalidArgumentError.of("true_candidates must be a batch_size * num_true matrix")
     if sampled_candidates.ndim != 1:
@@ -401,10 +401,10 @@ def _row_sums(x: Tensor) -> Tensor:
 
 
 def compute_sampled_logits(
-    weights: Any,
+    weights: TensorLike,
     biases: Any,
-    labels: Any,
-    inputs: Any,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
@@ -476,7 +476,7 @@ def compute_sampled_logits(
         return logits, joining.concat(truth, 1)
 
 
-def _hits(labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, dtype: Any) -> Tensor:
+def _hits(labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, dtype: DTypeLike) -> Tensor:
     examples, positions, lowest = compute_accidental_hits(labels, sampled, num_true)
     rows = reshaping.reshape(examples, [-1, 1])
     columns = reshaping.reshape(cast(positions, "int32"), [-1, 1])
@@ -493,7 +493,7 @@ def _hits(labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, dtyp
 
 
 def nce_loss(
-    weights: Any,
+    weights: TensorLike,
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,
@@ -544,7 +544,7 @@ def nce_loss(
 
 
 def sampled_softmax_loss(
-    weights: Any,
+    weights: TensorLike,
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,

@@ -10,6 +10,7 @@ from typing import Any
 
 from gpuplace.tf1.profiling.messages import ProfileProto
 from gpuplace.tf1.profiling.nodes import NodeProfile, is_accelerator_stream
+from gpuplace.typing import GraphDef
 
 __all__ = ["GraphProfile"]
 
@@ -31,7 +32,7 @@ class GraphProfile:
         run_meta: a ``RunMetadata``, which becomes step 0; None: no step was measured.
     """
 
-    def __init__(self, graph_def: Any, op_log: Any, run_meta: Any = None) -> None:
+    def __init__(self, graph_def: GraphDef, op_log: Any, run_meta: Any = None) -> None:
         print("Parsing Inputs...")
         self._nodes: dict[str, NodeProfile] = {}
         self.texts: dict[int, str] = {}
@@ -49,7 +50,7 @@ class GraphProfile:
         """Name -> node, by name."""
         return dict(sorted(self._nodes.items()))
 
-    def add_graph(self, graph_def: Any) -> None:
+    def add_graph(self, graph_def: GraphDef) -> None:
         """Adds the nodes that are new.
 
         Args:

@@ -26,7 +26,7 @@ from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, re
 from gpuplace.ops.support import new
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import SCALAR_SHAPE, brackets
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
@@ -226,7 +226,9 @@ def fake_quant_with_min_max_vars_per_channel_gradient() -> None:
     """
 
 
-def _nudged(xp: Any, least: Any, most: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any]:
+def _nudged(
+    xp: ArrayModule, least: Array, most: Array, num_bits: int, narrow_range: bool
+) -> tuple[Any, Any, Any]:
     """The moved range and the distance of two values in it, float32.
 
     Args:
@@ -249,13 +251,13 @@ def _nudged(xp: Any, least: Any, most: Any, num_bits: int, narrow_range: bool) -
     return (first - zero_point) * scale, (last - zero_point) * scale, scale
 
 
-def _rounded(xp: Any, x: Any, least: Any, most: Any, scale: Any) -> Any:
+def _rounded(xp: ArrayModule, x: Array, least: Array, most: Array, scale: Array) -> Array:
     inverse = np.float32(1) / scale
     shifted = xp.clip(x, least, most) - least
     return xp.floor(shifted * inverse + np.float32(0.5)) * scale + least
 
 
-def _bounds_given(xp: Any, least: float, most: float) -> tuple[Any, Any]:
+def _bounds_given(xp: ArrayModule, least: float, most: float) -> tuple[Any, Any]:
     if not least < most:
         raise InvalidArgumentError.of(f"min has to be smaller than max, was: {least} >= {most}")
     return xp.asarray(least, xp.float32), xp.asarray(most, xp.float32)
@@ -278,12 +280,16 @@ def _check_scalars(least: Any, most: Any) -> None:
 
 
 @compute("FakeQuantWithMinMaxArgs", fresh=True)
-def _args(xp: Any, inputs: Any, *, min: float, max: float, num_bits: int, narrow_range: bool) -> Any:
+def _args(
+    xp: ArrayModule, inputs: Array, *, min: float, max: float, num_bits: int, narrow_range: bool
+) -> Array:
     return _rounded(xp, inputs, *_nudged(xp, *_bounds_given(xp, min, max), num_bits, narrow_range))
 
 
 @compute("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", fresh=True)
-def _vars(xp: Any, inputs: Any, min: Any, max: Any, *, num_bits: int, narrow_range: bool, ctx: Any) -> Any:
+def _vars(
+    xp: ArrayModule, inputs: Array, min: Array, max: Array, *, num_bits: int, narrow_range: bool, ctx: Any
+) -> Array:
     (_check_channels(inputs, min, max) if ctx.op.type.endswith("Channel") else _check_scalars(min, max))
     empty = (min == 0) & (max == 0)
     moved = _nudged(xp, min, xp.where(empty, np.float32(1), max), num_bits, narrow_range)
@@ -292,8 +298,15 @@ def _vars(xp: Any, inputs: Any, min: Any, max: Any, *, num_bits: int, narrow_ran
 
 @compute("FakeQuantWithMinMaxArgsGradient", fresh=True)
 def _args_gradient(
-    xp: Any, gradients: Any, inputs: Any, *, min: float, max: float, num_bits: int, narrow_range: bool
-) -> Any:
+    xp: ArrayModule,
+    gradients: Array,
+    inputs: Array,
+    *,
+    min: float,
+    max: float,
+    num_bits: int,
+    narrow_range: bool,
+) -> Array:
     _require_alike(gradients, inputs)
     least, most, _ = _nudged(xp, *_bounds_given(xp, min, max), num_bits, narrow_range)
     return xp.where((inputs >= least) & (inputs <= most), gradients, np.float32(0))
@@ -301,7 +314,15 @@ def _args_gradient(
 
 @compute("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient", fresh=True)
 def _vars_gradient(
-    xp: Any, gradients: Any, inputs: Any, min: Any, max: Any, *, num_bits: int, narrow_range: bool, ctx: Any
+    xp: Any,
+    gradients: Any,
+    inputs: Array,
+    min: Array,
+    max: Array,
+    *,
+    num_bits: int,
+    narrow_range: bool,
+    ctx: Any,
 ) -> Any:
     _require_alike(gradients, inputs)
     each = ctx.op.type.endswith("PerChannelGradient")

@@ -20,6 +20,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.nn.conv_arithmetic import convolve
 from gpuplace.ops.nn.pool_arithmetic import largest, means
 from gpuplace.ops.nn.windows import Window, window_of
+from gpuplace.typing import Array, ArrayModule
 
 # Arithmetic
 
@@ -95,7 +96,14 @@ def _range_of_products(
 
 @compute("QuantizeV2")
 def _quantize(
-    xp: Any, input: Any, min_range: Any, max_range: Any, *, T: DType, mode: bytes, round_mode: bytes
+    xp: ArrayModule,
+    input: Any,
+    min_range: Array,
+    max_range: Array,
+    *,
+    T: DType,
+    mode: bytes,
+    round_mode: bytes,
 ) -> Any:
     low = np.minimum(np.float32(0), np.float32(_scalar(min_range, "min_range")))
     given = np.float32(_scalar(max_range, "max_range"))
@@ -130,7 +138,9 @@ def _quantize(
 
 
 @compute("Dequantize")
-def _dequantize(xp: Any, input: Any, min_range: Any, max_range: Any, *, T: DType, mode: bytes) -> Any:
+def _dequantize(
+    xp: ArrayModule, input: Array, min_range: Array, max_range: Array, *, T: DType, mode: bytes
+) -> Array:
     low, high = (
         np.float32(_scalar(one, what)) for one, what in ((min_range, "min_range"), (max_range, "max_range"))
     )
@@ -150,7 +160,13 @@ def _dequantize(xp: Any, input: Any, min_range: Any, max_range: Any, *, T: DType
 
 @compute("QuantizedConcat")
 def _concat(
-    xp: Any, concat_dim: Any, values: list[Any], input_mins: list[Any], input_maxes: list[Any], *, T: DType
+    xp: ArrayModule,
+    concat_dim: Any,
+    values: list[Any],
+    input_mins: list[Any],
+    input_maxes: list[Any],
+    *,
+    T: DType,
 ) -> Any:
     lows, highs = ([float(one.reshape(-1)[0]) for one in given] for given in (input_mins, input_maxes))
     low, high = min(0.0, *lows), max(highs)
@@ -165,13 +181,13 @@ def _concat(
 
 @compute("QuantizedConv2D")
 def _conv2d(
-    xp: Any,
-    input: Any,
-    filter: Any,
-    min_input: Any,
-    max_input: Any,
-    min_filter: Any,
-    max_filter: Any,
+    xp: ArrayModule,
+    input: Array,
+    filter: Array,
+    min_input: Array,
+    max_input: Array,
+    min_filter: Array,
+    max_filter: Array,
     *,
     Tinput: DType,
     Tfilter: DType,
@@ -188,13 +204,13 @@ def _conv2d(
 
 @compute("QuantizedMatMul")
 def _matmul(
-    xp: Any,
-    a: Any,
-    b: Any,
-    min_a: Any,
-    max_a: Any,
-    min_b: Any,
-    max_b: Any,
+    xp: ArrayModule,
+    a: Array,
+    b: Array,
+    min_a: Array,
+    max_a: Array,
+    min_b: Array,
+    max_b: Array,
     *,
     T1: DType,
     T2: DType,
@@ -210,7 +226,7 @@ def _matmul(
 
 
 @compute("QuantizedRelu", "QuantizedRelu6")
-def _relu(xp: Any, features: Any, *others: Any, Tinput: DType, ctx: KernelContext) -> Any:
+def _relu(xp: ArrayModule, features: Array, *others: Any, Tinput: DType, ctx: KernelContext) -> Any:
     low, high = (float(one.reshape(-1)[0]) for one in others)
     found = np.maximum(features, _to_quantized(np.zeros(()), Tinput, low, high))
     if ctx.op.type == "QuantizedRelu6":
@@ -219,7 +235,9 @@ def _relu(xp: Any, features: Any, *others: Any, Tinput: DType, ctx: KernelContex
 
 
 @compute("QuantizedMaxPool", "QuantizedAvgPool")
-def _pool(xp: Any, input: Any, min_input: Any, max_input: Any, *, T: DType, ctx: KernelContext) -> Any:
+def _pool(
+    xp: ArrayModule, input: Array, min_input: Any, max_input: Any, *, T: DType, ctx: KernelContext
+) -> Any:
     attrs = {**ctx.op.attrs, "data_format": b"NHWC", "dilations": (1, 1, 1, 1)}
     rows, columns = attrs["ksize"][1:3]
     window: Window = window_of(attrs, rows, columns)

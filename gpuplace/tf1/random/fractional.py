@@ -25,7 +25,7 @@ from gpuplace.ops.random.random_ops import generator_of, get_seed
 from gpuplace.ops.support import new
 from gpuplace.ops.variants import variant_of
 from gpuplace.release import rules
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 
 class FractionalPool(NamedTuple):
@@ -176,7 +176,7 @@ def _starts(size: int, ratio: float, draw: Any, pseudo_random: bool) -> list[int
 
 @compute("FractionalMaxPool", "FractionalAvgPool", fresh=True, slow=True, own_state=True)
 def _fractional_pool(
-    xp: Any, value: Any, *, pooling_ratio: Any, pseudo_random: bool, overlapping: bool, deterministic: bool,
+    xp: ArrayModule, value: Array, *, pooling_ratio: Any, pseudo_random: bool, overlapping: bool, deterministic: bool,
     seed: int, seed2: int, ctx: Any,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     if not deterministic and (seed or seed2):
@@ -215,7 +215,9 @@ def _fractional_pool(
     return out, xp.asarray(rows, "int64"), xp.asarray(columns, "int64")
 
 
-def _draws(xp: Any, count: int, seed: int, seed2: int, deterministic: bool, ctx: Any) -> Callable[[], float]:
+def _draws(
+    xp: Any, count: int, seed: int, seed2: int, deterministic: bool, ctx: Array
+) -> Callable[[], float]:
     """A function that gives numbers between 0 and 1."""
     if deterministic and (seed or seed2):
         generator = philox.Philox.seeded(seed, seed2)
@@ -236,9 +238,9 @@ def _windows(starts: Any, overlapping: bool) -> list[tuple[int, int]]:
 
 @compute("FractionalMaxPoolGrad", fresh=True, slow=True)
 def _fractional_max_pool_grad(
-    xp: Any, orig_input: Any, orig_output: Any, out_backprop: Any, row_pooling_sequence: Any,
-    col_pooling_sequence: Any, *, overlapping: bool,
-) -> Any:  # fmt: skip
+    xp: ArrayModule, orig_input: Array, orig_output: Array, out_backprop: Array, row_pooling_sequence: Array,
+    col_pooling_sequence: Array, *, overlapping: bool,
+) -> Array:  # fmt: skip
     """To the first of the largest elements of a window."""
     result = xp.zeros(orig_input.shape, orig_input.dtype)
     _check_sequences(row_pooling_sequence, col_pooling_sequence, out_backprop)

@@ -29,7 +29,7 @@ from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, brackets
-from gpuplace.typing import DTypeLike, SizesLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, SizesLike, TensorLike
 
 _KEY = (0x3EC8F720, 0x02461E29)
 
@@ -58,28 +58,30 @@ def _check_bounds(minval: Any, maxval: Any) -> None:
         raise InvalidArgumentError.of(f"Need minval < maxval, got {int(minval)} >= {int(maxval)}")
 
 
-def _floating(xp: Any, draw: Callable[..., Any], shape: Any, seed: Any, dtype: Any) -> Any:
+def _floating(xp: Any, draw: Callable[..., Any], shape: Array, seed: Any, dtype: Any) -> Any:
     sizes = sizes_of(shape)
     return draw(xp, stream_of(seed), math.prod(sizes), dtype.as_numpy_dtype).reshape(sizes)
 
 
 @compute("StatelessRandomUniform", fresh=True, slow=True)
-def _uniform(xp: Any, shape: Any, seed: Any, *, dtype: Any) -> Any:
+def _uniform(xp: ArrayModule, shape: Array, seed: Array, *, dtype: Any) -> Array:
     return _floating(xp, philox.uniform, shape, seed, dtype)
 
 
 @compute("StatelessRandomNormal", fresh=True, slow=True)
-def _normal(xp: Any, shape: Any, seed: Any, *, dtype: Any) -> Any:
+def _normal(xp: ArrayModule, shape: Array, seed: Array, *, dtype: Any) -> Array:
     return _floating(xp, philox.normal, shape, seed, dtype)
 
 
 @compute("StatelessTruncatedNormal", fresh=True, slow=True)
-def _truncated_normal(xp: Any, shape: Any, seed: Any, *, dtype: Any) -> Any:
+def _truncated_normal(xp: ArrayModule, shape: Array, seed: Array, *, dtype: Any) -> Array:
     return _floating(xp, philox.truncated_normal, shape, seed, dtype)
 
 
 @compute("StatelessRandomUniformInt", fresh=True)
-def _integers(xp: Any, shape: Any, seed: Any, minval: Any, maxval: Any, *, dtype: Any) -> Any:
+def _integers(
+    xp: ArrayModule, shape: Array, seed: Array, minval: Array, maxval: Array, *, dtype: Any
+) -> Array:
     sizes, stream = sizes_of(shape), stream_of(seed)
     _check_bounds(minval, maxval)
     kind = dtype.as_numpy_dtype
@@ -87,7 +89,7 @@ def _integers(xp: Any, shape: Any, seed: Any, minval: Any, maxval: Any, *, dtype
 
 
 @compute("StatelessMultinomial", fresh=True)
-def _classes(xp: Any, logits: Any, num_samples: Any, seed: Any, *, output_dtype: Any) -> Any:
+def _classes(xp: ArrayModule, logits: Array, num_samples: Array, seed: Array, *, output_dtype: Any) -> Array:
     return classes_drawn(xp, logits, num_samples, lambda outputs: stream_of(seed), output_dtype)
 
 
@@ -273,7 +275,7 @@ def stateless_categorical(
         return _categorical(logits, num_samples, dtype, seed)
 
 
-def _categorical(logits: Any, num_samples: Any, dtype: Any, seed: Any) -> Tensor:
+def _categorical(logits: TensorLike, num_samples: Any, dtype: DTypeLike, seed: Any) -> Tensor:
     logits = convert_to_tensor(logits, name="logits")
     return new(
         "StatelessMultinomial",

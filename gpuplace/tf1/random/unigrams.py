@@ -27,7 +27,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.random.random_ops import generator_of
 from gpuplace.ops.variants import variant_of
 from gpuplace.tf1.nn.sampling import Candidates, Words, candidate_sampler, drawn, sampler_op
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["fixed_unigram_candidate_sampler", "learned_unigram_candidate_sampler"]
 
@@ -177,7 +177,7 @@ def _fixed(
 
 @compute("FixedUnigramCandidateSampler", fresh=True, own_state=True)
 def _by_given(
-    xp: Any,
+    xp: ArrayModule,
     true_classes: Any,
     *,
     num_true: int,
@@ -240,8 +240,8 @@ class _Learned:
 
 @compute("LearnedUnigramCandidateSampler", fresh=True, own_state=True)
 def _by_seen(
-    xp: Any,
-    true_classes: Any,
+    xp: ArrayModule,
+    true_classes: Array,
     *,
     num_true: int,
     num_sampled: int,

@@ -26,7 +26,7 @@ from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.init_ops import Constant
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell"]
 
@@ -71,7 +71,7 @@ class LSTMBlockCell(LayerRNNCell):
         """``LSTMStateTuple(num_units, num_units)``."""
         return LSTMStateTuple(self._num_units, self._num_units)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes the kernel and the bias, and the weights of the peepholes.
 
         Args:
@@ -87,7 +87,7 @@ class LSTMBlockCell(LayerRNNCell):
         self._peepholes = [self.add_variable(name, [units]) for name in names]
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """One step.
 
         Args:
@@ -138,7 +138,7 @@ class _GRUBlock(LayerRNNCell):
             raise ValueError("Exactly one of num_units or cell_size must be provided.")
         self._num_units = size
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorLike) -> None:
         """Makes kernels and biases.
 
         Args:
@@ -156,7 +156,7 @@ class _GRUBlock(LayerRNNCell):
         ]
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """One step.
 
         Args:
@@ -205,7 +205,7 @@ class GRUBlockCellV2(_GRUBlock):
 # LSTMBlockCell
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
+def _sigmoid(xp: ArrayModule, x: Array) -> Array:
     return 0.5 * (1 + xp.tanh(0.5 * x))
 
 
@@ -222,15 +222,15 @@ def _require_sizes(x: Any, state: Any, w: Any, gates: int) -> None:
 
 @compute("LSTMBlockCell", fresh=True)
 def lstm_step(
-    xp: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
+    xp: ArrayModule,
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    w: Array,
+    wci: Array,
+    wcf: Array,
+    wco: Array,
+    b: Array,
     *,
     forget_bias: float,
     cell_clip: float,
@@ -256,23 +256,23 @@ def lstm_step(
 
 @compute("LSTMBlockCellGrad", fresh=True)
 def lstm_step_grad(
-    xp: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
-    i: Any,
-    cs: Any,
-    f: Any,
-    o: Any,
-    ci: Any,
-    co: Any,
-    cs_grad: Any,
-    h_grad: Any,
+    xp: ArrayModule,
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    w: Array,
+    wci: Array,
+    wcf: Array,
+    wco: Array,
+    b: Array,
+    i: Array,
+    cs: Array,
+    f: Array,
+    o: Array,
+    ci: Array,
+    co: Array,
+    cs_grad: Array,
+    h_grad: Array,
     *,
     use_peephole: bool,
 ) -> tuple[Any, ...]:
@@ -358,7 +358,9 @@ def _lstm_gradient(op: Operation, *grads: Any) -> tuple[Any, ...]:
 
 
 @compute("GRUBlockCell", fresh=True)
-def _gru(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> tuple[Any, ...]:
+def _gru(
+    xp: ArrayModule, x: Array, h_prev: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array
+) -> tuple[Any, ...]:
     _require_sizes(x, h_prev, w_ru, 2)
     _require_sizes(x, h_prev, w_c, 1)
     gates = _sigmoid(xp, xp.matmul(xp.concatenate([x, h_prev], 1), w_ru) + b_ru)
@@ -369,17 +371,17 @@ def _gru(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any)
 
 @compute("GRUBlockCellGrad", fresh=True)
 def _gru_grad(
-    xp: Any,
-    x: Any,
-    h_prev: Any,
-    w_ru: Any,
-    w_c: Any,
-    b_ru: Any,
-    b_c: Any,
-    r: Any,
-    u: Any,
-    c: Any,
-    d_h: Any,
+    xp: ArrayModule,
+    x: Array,
+    h_prev: Array,
+    w_ru: Array,
+    w_c: Array,
+    b_ru: Array,
+    b_c: Array,
+    r: Array,
+    u: Array,
+    c: Array,
+    d_h: Array,
 ) -> tuple[Any, ...]:
     size = x.shape[1]
     of_c = d_h * (1 - u) * (1 - c * c)

@@ -34,7 +34,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables.init_ops import Constant
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.tf1.rnn.block_cells import lstm_step, lstm_step_grad
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = ["LSTMBlockFusedCell"]
 
@@ -98,7 +98,7 @@ class LSTMBlockFusedCell(Layer):
         self._peepholes = [self.add_variable(name, [units]) for name in names]
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """All steps.
 
         Args:
@@ -120,7 +120,7 @@ class LSTMBlockFusedCell(Layer):
         inputs: Any,
         initial_state: Any = None,
         dtype: DTypeLike | None = None,
-        sequence_length: Any = None,
+        sequence_length: TensorLike | None = None,
     ) -> Any:
         is_list = isinstance(inputs, list)
         inputs = stack(inputs) if is_list else inputs

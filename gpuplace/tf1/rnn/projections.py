@@ -16,7 +16,7 @@ from gpuplace.ops.nn.misc import bias_add, embedding_lookup
 from gpuplace.ops.rnn.cells import RNNCell, require_cell
 from gpuplace.ops.variables.init_ops import Constant, RandomUniform
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
-from gpuplace.typing import DTypeLike, Function, InitializerLike
+from gpuplace.typing import DTypeLike, Function, InitializerLike, TensorLike
 
 __all__ = ["EmbeddingWrapper", "InputProjectionWrapper", "OutputProjectionWrapper"]
 
@@ -32,7 +32,7 @@ class Linear:
         ValueError: there is none, it is no matrix, or its number of columns is not known.
     """
 
-    def __init__(self, inputs: Any, output_size: int) -> None:
+    def __init__(self, inputs: TensorLike, output_size: int) -> None:
         parts = _listed(inputs)
         if not parts:
             raise ValueError("`args` must be specified")
@@ -58,11 +58,11 @@ class Linear:
         return bias_add(matmul(whole, self._kernel), self._bias)
 
 
-def _listed(inputs: Any) -> list[Any]:
+def _listed(inputs: TensorLike) -> list[Any]:
     return list(inputs) if isinstance(inputs, list | tuple) else [inputs]
 
 
-def linear(inputs: Any, output_size: int) -> Tensor:
+def linear(inputs: TensorLike, output_size: int) -> Tensor:
     """``Linear`` of inputs, made and called at once.
 
     Args:
@@ -136,7 +136,7 @@ class EmbeddingWrapper(_Around):
         self._embedding_size = embedding_size
         self._initializer = initializer
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """One step.
 
         Args:
@@ -186,7 +186,7 @@ class InputProjectionWrapper(_Around):
         self._activation = activation
         self._linear: Linear | None = None
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """One step.
 
         Args:
@@ -231,7 +231,7 @@ class OutputProjectionWrapper(_Around):
         """Size of the projected output."""
         return self._output_size
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """One step.
 
         Args:

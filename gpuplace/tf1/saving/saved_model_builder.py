@@ -36,6 +36,7 @@ from gpuplace.saving.saver import Saver
 from gpuplace.saving.signature_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from gpuplace.saving.tag_constants import SERVING
 from gpuplace.tf1.saving.signatures import predict_signature_def
+from gpuplace.typing import TensorLike
 from gpuplace.writing import write_file
 
 __all__ = ["SavedModelBuilder", "simple_save"]
@@ -243,7 +244,7 @@ def _new_saver() -> Saver:
     return Saver(sharded=True, write_version=SaverDef.V2, allow_empty=True)
 
 
-def _asset_path(tensor: Any) -> str:
+def _asset_path(tensor: TensorLike) -> str:
     """The path in a constant of one text."""
     if not isinstance(tensor, Tensor):
         raise TypeError("Asset path tensor must be a Tensor.")

@@ -36,6 +36,7 @@ from gpuplace.saving.signature_constants import (
     SUPERVISED_TRAIN_METHOD_NAME,
 )
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "build_signature_def",
@@ -79,7 +80,7 @@ def build_tensor_info_from_op(op: Operation | Tensor) -> Any:
     return made
 
 
-def _info(dtype: Any, shape: TensorShape) -> Any:
+def _info(dtype: DTypeLike, shape: TensorShape) -> Any:
     made = TensorInfo(dtype=as_dtype(dtype).as_datatype_enum)
     if shape.sizes is None:
         made.tensor_shape.unknown_rank = True
@@ -160,7 +161,7 @@ def build_signature_def(
     return made
 
 
-def regression_signature_def(examples: Any, predictions: Any) -> Any:
+def regression_signature_def(examples: Any, predictions: TensorLike) -> Any:
     """The ``SignatureDef`` of a model that gives a number for an example.
 
     Args:

@@ -25,6 +25,7 @@ from gpuplace.ops import nest
 from gpuplace.ops.variables.variable_scope import variable_creator_scope
 from gpuplace.tf1.functions.concrete import ConcreteFunction
 from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
+from gpuplace.typing import TensorLike
 
 __all__ = ["wrap_function"]
 
@@ -290,7 +291,7 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
     return WrappedFunction(graph, holder, signature=signature)
 
 
-def function_from_graph_def(graph_def: Any, inputs: Any, outputs: Any) -> WrappedFunction:
+def function_from_graph_def(graph_def: Any, inputs: TensorLike, outputs: Any) -> WrappedFunction:
     """A function of the nodes of a graph.
 
     Args:

@@ -21,6 +21,7 @@ from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 __all__ = ["edit_distance"]
 
@@ -91,16 +92,16 @@ def _check(what: str, indices: Any, values: Any, shape: Any) -> None:
 
 @compute("EditDistance", fresh=True)
 def _edit_distance(
-    xp: Any,
-    hypothesis_indices: Any,
-    hypothesis_values: Any,
-    hypothesis_shape: Any,
-    truth_indices: Any,
-    truth_values: Any,
-    truth_shape: Any,
+    xp: ArrayModule,
+    hypothesis_indices: Array,
+    hypothesis_values: Array,
+    hypothesis_shape: Array,
+    truth_indices: Array,
+    truth_values: Array,
+    truth_shape: Array,
     *,
     normalize: bool,
-) -> Any:
+) -> Array:
     _check("hypothesis", hypothesis_indices, hypothesis_values, hypothesis_shape)
     _check("truth", truth_indices, truth_values, truth_shape)
     if len(hypothesis_shape) != len(truth_shape):

@@ -37,6 +37,7 @@ from gpuplace.shapes import TensorShape
 from gpuplace.tf1.sparse.rearranging import sparse_reshape
 from gpuplace.tf1.sparse.segments import sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
 from gpuplace.tf1.sparse.sparse_ops import sparse_fill_empty_rows, sparse_retain
+from gpuplace.typing import TensorLike
 
 __all__ = ["embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
 
@@ -48,7 +49,7 @@ _COMBINED = {
 
 
 def embedding_lookup_sparse(
-    params: Any,
+    params: TensorLike,
     sp_ids: SparseTensor,
     sp_weights: SparseTensor | None,
     partition_strategy: str = "mod",

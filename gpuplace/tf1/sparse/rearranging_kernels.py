@@ -23,10 +23,11 @@ from gpuplace.ops.sparse.positions import check_positions, joined, numbers_of, r
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new
 from gpuplace.tf1.sparse.rearranging import sparse_reorder
+from gpuplace.typing import Array, ArrayModule
 
 
 @compute("SparseReorder", fresh=True)
-def _sparse_reorder(xp: Any, input_indices: Any, input_values: Any, input_shape: Any) -> Any:
+def _sparse_reorder(xp: ArrayModule, input_indices: Any, input_values: Any, input_shape: Array) -> Any:
     require_sparse(input_indices, input_values, input_shape)
     sizes = [int(size) for size in input_shape]
     check_positions(xp, input_indices, sizes, in_order=False)
@@ -48,7 +49,7 @@ def _sparse_reorder_grad(op: Operation, _: Any, grad: Tensor) -> tuple[Any, ...]
 
 
 @compute("SparseReshape", fresh=True)
-def _sparse_reshape(xp: Any, input_indices: Any, input_shape: Any, new_shape: Any) -> Any:
+def _sparse_reshape(xp: Any, input_indices: Array, input_shape: Array, new_shape: Array) -> Any:
     if input_indices.ndim != 2:
         raise InvalidArgumentError.of(
             f"Input indices should be a matrix but received shape [{joined(input_indices.shape)}]"
@@ -155,7 +156,7 @@ not_differentiable("SparseConcat", "SparseAddGrad")
 
 
 @compute("SparseSlice", fresh=True)
-def _sparse_slice(xp: Any, indices: Any, values: Any, shape: Any, start: Any, size: Any) -> Any:
+def _sparse_slice(xp: ArrayModule, indices: Any, values: Any, shape: Array, start: Array, size: Array) -> Any:
     require_sparse(indices, values, shape)
     rank = len(shape)
     for name, given in (("start", start), ("size", size)):
@@ -194,8 +195,8 @@ def _sparse_slice_gradient(op: Operation, *grads: Tensor) -> tuple[Any, ...]:
 
 @compute("SparseSliceGrad", fresh=True)
 def _sparse_slice_grad(
-    xp: Any, backprop_val_grad: Any, input_indices: Any, input_start: Any, output_indices: Any
-) -> Any:
+    xp: ArrayModule, backprop_val_grad: Array, input_indices: Array, input_start: Array, output_indices: Array
+) -> Array:
     result = xp.zeros(len(input_indices), backprop_val_grad.dtype)
     if len(output_indices):
         there = output_indices + xp.asarray(input_start)
@@ -212,7 +213,9 @@ def _sparse_slice_grad_shape(op: Operation) -> Any:
 
 
 @compute("SparseSplit", fresh=True)
-def _sparse_split(xp: Any, split_dim: Any, indices: Any, values: Any, shape: Any, *, num_split: int) -> Any:
+def _sparse_split(
+    xp: ArrayModule, split_dim: Array, indices: Array, values: Array, shape: Array, *, num_split: int
+) -> Any:
     require_sparse(indices, values, shape)
     sizes = [int(size) for size in shape]
     axis, rank = int(split_dim), len(sizes)

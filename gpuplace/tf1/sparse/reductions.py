@@ -32,14 +32,14 @@ from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import IntsLike
+from gpuplace.typing import Array, IntsLike, TensorLike
 
 __all__ = [
     "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse",
 ]  # fmt: skip
 
 
-def _reduction_axes(sparse: Any, axis: Any) -> Any:
+def _reduction_axes(sparse: Any, axis: TensorLike) -> Any:
     if axis is not None:
         return axis
     known = sparse.shape.ndims
@@ -197,10 +197,10 @@ def _axes(reduction_axes: Any, rank: int) -> list[int]:
 @compute("SparseReduceSum", "SparseReduceMax", "SparseReduceSumSparse", "SparseReduceMaxSparse", fresh=True)
 def _sparse_reduce(
     xp: Any,
-    input_indices: Any,
-    input_values: Any,
-    input_shape: Any,
-    reduction_axes: Any,
+    input_indices: Array,
+    input_values: Array,
+    input_shape: Array,
+    reduction_axes: Array,
     *,
     keep_dims: bool,
     ctx: Any,

@@ -24,7 +24,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",
@@ -116,7 +116,7 @@ def sparse_segment_sqrt_n() -> None:
 _SEGMENTS = [f"SparseSegment{how}" for how in ("Sum", "Mean", "SqrtN")]
 
 
-def _weights(xp: Any, how: str, ids: Any, count: int, dtype: Any) -> Any:
+def _weights(xp: ArrayModule, how: str, ids: Array, count: int, dtype: Array) -> Array:
     """What the sum of each segment is divided by."""
     sizes = xp.maximum(xp.bincount(ids, minlength=count), 1).astype(dtype)
     return xp.sqrt(sizes) if "SqrtN" in how else sizes
@@ -124,8 +124,14 @@ def _weights(xp: Any, how: str, ids: Any, count: int, dtype: Any) -> Any:
 
 @compute(*_SEGMENTS, *(f"{op}WithNumSegments" for op in _SEGMENTS), fresh=True)
 def _sparse_segment(
-    xp: Any, data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, *, ctx: Any
-) -> Any:
+    xp: ArrayModule,
+    data: Array,
+    indices: Array,
+    segment_ids: Array,
+    num_segments: Array | None = None,
+    *,
+    ctx: Any,
+) -> Array:
     if indices.ndim != 1:
         raise InvalidArgumentError.of("indices should be a vector.")
     if segment_ids.ndim != 1:
@@ -189,8 +195,8 @@ def _sparse_segment_mean_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 @compute("SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad", fresh=True)
 def _sparse_segment_grad(
-    xp: Any, grad: Any, indices: Any, segment_ids: Any, output_dim0: Any, *, ctx: Any
-) -> Any:
+    xp: ArrayModule, grad: Array, indices: Array, segment_ids: Array, output_dim0: Array, *, ctx: Any
+) -> Array:
     segments, rows = grad.shape[0], int(output_dim0)
     if len(indices) != len(segment_ids):
         raise InvalidArgumentError.of("segment_ids and indices should have same size.")

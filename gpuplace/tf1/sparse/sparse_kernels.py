@@ -40,18 +40,19 @@ from gpuplace.ops.sparse.positions import (
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 
 @compute("SparseToDense", fresh=True, grows=True)
 def _sparse_to_dense(
-    xp: Any,
-    sparse_indices: Any,
-    output_shape: Any,
-    sparse_values: Any,
-    default_value: Any,
+    xp: ArrayModule,
+    sparse_indices: Array,
+    output_shape: Array,
+    sparse_values: Array,
+    default_value: Array,
     *,
     validate_indices: bool,
-) -> Any:
+) -> Array:
     if sparse_indices.ndim > 2:
         raise InvalidArgumentError.of(
             f"sparse_indices should be a scalar, vector, or matrix, got shape [{joined(sparse_indices.shape)}]"
@@ -97,8 +98,15 @@ def _sparse_to_dense_grad(op: Operation, grad: Tensor) -> list[Tensor]:
 
 @compute("SparseTensorDenseMatMul", fresh=True)
 def _sparse_matmul(
-    xp: Any, a_indices: Any, a_values: Any, a_shape: Any, b: Any, *, adjoint_a: bool, adjoint_b: bool
-) -> Any:
+    xp: ArrayModule,
+    a_indices: Array,
+    a_values: Array,
+    a_shape: Array,
+    b: Array,
+    *,
+    adjoint_a: bool,
+    adjoint_b: bool,
+) -> Array:
     if b.ndim != 2:
         raise InvalidArgumentError.of("Tensor 'b' is not a matrix")
     if a_shape.ndim != 1:
@@ -175,7 +183,9 @@ def _sparse_matmul_grad(op: Operation, grad: Tensor) -> tuple[Any, ...]:
 
 
 @compute("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd", fresh=True)
-def _cwise(xp: Any, sp_indices: Any, sp_values: Any, sp_shape: Any, dense: Any, *, ctx: Any) -> Any:
+def _cwise(
+    xp: ArrayModule, sp_indices: Array, sp_values: Array, sp_shape: Array, dense: Array, *, ctx: Any
+) -> Array:
     require_sparse(sp_indices, sp_values, sp_shape)
     sizes = tuple(int(size) for size in sp_shape)
     fits = dense.ndim <= len(sizes) and all(
@@ -237,7 +247,7 @@ def _no_gradient_yet(op: Operation, *grads: Tensor) -> Any:
 
 
 @compute("SparseSoftmax", fresh=True)
-def _sparse_softmax(xp: Any, sp_indices: Any, sp_values: Any, sp_shape: Any) -> Any:
+def _sparse_softmax(xp: ArrayModule, sp_indices: Array, sp_values: Array, sp_shape: Array) -> Array:
     require_sparse(sp_indices, sp_values, sp_shape)
     sizes = [int(size) for size in sp_shape]
     if len(sizes) < 2:
@@ -268,7 +278,7 @@ def _sparse_softmax_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [None, there * out, None]
 
 
-def _united(xp: Any, a: Any, b: Any, sizes: list[int]) -> tuple[Any, Any, Any]:
+def _united(xp: ArrayModule, a: Array, b: Array, sizes: list[int]) -> tuple[Any, Any, Any]:
     """The positions of both, sorted and each once, and where those of one and the other are among them."""
     numbers = xp.concatenate([numbers_of(xp, a, sizes), numbers_of(xp, b, sizes)])
     distinct, which = groups_of(xp, numbers)
@@ -296,13 +306,13 @@ def _same_shape(a_shape: Any, b_shape: Any) -> list[int]:
 @compute("SparseAdd", fresh=True)
 def _sparse_add(
     xp: Any,
-    a_indices: Any,
-    a_values: Any,
-    a_shape: Any,
-    b_indices: Any,
-    b_values: Any,
-    b_shape: Any,
-    thresh: Any,
+    a_indices: Array,
+    a_values: Array,
+    a_shape: Array,
+    b_indices: Array,
+    b_values: Array,
+    b_shape: Array,
+    thresh: Array,
 ) -> Any:
     require_sparse(a_indices, a_values, a_shape)
     require_sparse(b_indices, b_values, b_shape)
@@ -340,7 +350,7 @@ def _sparse_add_gradient(op: Operation, *grads: Tensor) -> tuple[Any, ...]:
 
 @compute("SparseAddGrad", fresh=True)
 def _sparse_add_grad(
-    xp: Any, backprop_val_grad: Any, a_indices: Any, b_indices: Any, sum_indices: Any
+    xp: ArrayModule, backprop_val_grad: Array, a_indices: Array, b_indices: Array, sum_indices: Array
 ) -> Any:
     rank = sum_indices.shape[1]
     corners = [places.max(axis=0) for places in (a_indices, b_indices, sum_indices) if len(places)]
@@ -367,12 +377,12 @@ def _sparse_add_grad_shape(op: Operation) -> Any:
 @compute("SparseSparseMaximum", "SparseSparseMinimum", fresh=True)
 def _sparse_sparse(
     xp: Any,
-    a_indices: Any,
-    a_values: Any,
-    a_shape: Any,
-    b_indices: Any,
-    b_values: Any,
-    b_shape: Any,
+    a_indices: Array,
+    a_values: Array,
+    a_shape: Array,
+    b_indices: Array,
+    b_values: Array,
+    b_shape: Array,
     *,
     ctx: Any,
 ) -> Any:
@@ -390,7 +400,9 @@ def _sparse_sparse_shape(op: Operation) -> Any:
 
 
 @compute("SparseFillEmptyRows", fresh=True)
-def _fill_empty_rows(xp: Any, indices: Any, values: Any, dense_shape: Any, default_value: Any) -> Any:
+def _fill_empty_rows(
+    xp: ArrayModule, indices: Array, values: Any, dense_shape: Array, default_value: Array
+) -> Any:
     require_sparse(indices, values, dense_shape)
     if default_value.ndim:
         raise InvalidArgumentError.of(f"default_value must be a scalar, saw: [{joined(default_value.shape)}]")

@@ -122,7 +122,13 @@ def While(  # noqa: N802
 
 
 def _for_with_while(
-    start: Any, limit: Any, delta: Any, inputs: Sequence[Any], body: Any, name: str | None, hostmem: Any
+    start: Any,
+    limit: Any,
+    delta: TensorLike,
+    inputs: Sequence[Any],
+    body: Any,
+    name: str | None,
+    hostmem: Any,
 ) -> list[Tensor]:
     """The loop as a ``While``, whose variables are a counter, the number of steps, and the range."""
     step = absolute(delta)
@@ -135,7 +141,7 @@ def _for_with_while(
         return i < n
 
     @Defun(*types, func_name=f"{body.name}_Body")
-    def one_step(i: Any, n: Any, start: Any, delta: Any, *args: Any) -> Any:
+    def one_step(i: Any, n: Any, start: TensorLike, delta: TensorLike, *args: Any) -> Any:
         made = body(start + i * delta, *args)
         results = () if isinstance(made, Operation) else made if isinstance(made, tuple) else (made,)
         return (i + 1, n, start, delta, *results)

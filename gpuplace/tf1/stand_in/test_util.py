@@ -22,7 +22,7 @@ from gpuplace.saving.meta_graph import proto_class
 from gpuplace.tf1.api.testing.graphs import assert_equal_graph_def
 from gpuplace.tf1.api.testing.local_cluster import create_local_cluster
 from gpuplace.tf1.api.testing.test_case import TestCase, main
-from gpuplace.typing import GraphDef, NodeDef
+from gpuplace.typing import ConfigProto, GraphDef, NodeDef, TensorLike
 
 __all__ = [
     "TensorFlowTestCase",
@@ -144,7 +144,7 @@ build_as_function_and_v1_graph = _unchanged
 
 def run_in_graph_and_eager_modes(
     func: Any = None,
-    config: Any = None,
+    config: ConfigProto | None = None,
     use_gpu: bool = True,
     reset_test: bool = True,
     assert_no_eager_garbage: bool = False,
@@ -201,7 +201,7 @@ def run_all_in_graph_and_eager_modes(cls: type) -> type:
     return for_all_test_methods(run_in_graph_and_eager_modes)(cls)
 
 
-def skip_if(condition: Any) -> Callable[[Decorated], Decorated]:
+def skip_if(condition: TensorLike) -> Callable[[Decorated], Decorated]:
     """A decorator for tests that are left out in some cases.
 
     Args:

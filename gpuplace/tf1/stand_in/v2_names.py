@@ -17,6 +17,7 @@ from gpuplace.shapes import as_shape
 from gpuplace.tf1.nn.sampling import nce_loss, sampled_softmax_loss
 from gpuplace.tf1.sparse.embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from gpuplace.tf1.text.regex_and_encoding import decode_raw
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "constant_v2", "decode_raw_v2", "dropout_v2", "embedding_lookup_sparse_v2", "embedding_lookup_v2", "nce_loss_v2",
@@ -73,7 +74,7 @@ def decode_raw_v2(
 
 
 def dropout_v2(
-    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+    x: TensorLike, rate: TensorLike, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Any:
     """``tf.nn.dropout`` with the rate in the second place.
 
@@ -109,7 +110,9 @@ def sampled_softmax_loss_v2(*args: Any, **kwargs: Any) -> Any:
     return loss(*args, partition_strategy="div", **kwargs)
 
 
-def embedding_lookup_v2(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Any:
+def embedding_lookup_v2(
+    params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None
+) -> Any:
     """``tf.nn.embedding_lookup`` of slices that divide the rows in order.
 
     Args:
@@ -122,7 +125,7 @@ def embedding_lookup_v2(params: Any, ids: Any, max_norm: float | None = None, na
 
 
 def embedding_lookup_sparse_v2(
-    params: Any, sp_ids: Any, sp_weights: Any, combiner: str | None = None, max_norm: float | None = None,
+    params: TensorLike, sp_ids: Any, sp_weights: Any, combiner: str | None = None, max_norm: float | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
     """``tf.nn.embedding_lookup_sparse`` of slices that divide the rows in order.

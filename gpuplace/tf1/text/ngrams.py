@@ -18,6 +18,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 
 def _checked_splits(splits: list[int], count: int) -> None:
@@ -43,7 +44,7 @@ def _of_row(
 
 @compute("StringNGrams", fresh=True)
 def _string_ngrams(
-    xp: Any, data: Any, data_splits: Any, *, separator: bytes, ngram_widths: list[int], left_pad: bytes,
+    xp: ArrayModule, data: Array, data_splits: Any, *, separator: bytes, ngram_widths: list[int], left_pad: bytes,
     right_pad: bytes, pad_width: int, preserve_short_sequences: bool,
 ) -> Any:  # fmt: skip
     if data.ndim != 1:

@@ -22,7 +22,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.support import new, same_shape, scalar_shape
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = ["decode_compressed", "fingerprint", "timestamp"]
 
@@ -79,7 +79,7 @@ def timestamp(name: str | None = None) -> Tensor:
 
 
 @compute("Timestamp")
-def _timestamp(xp: Any) -> Any:
+def _timestamp(xp: ArrayModule) -> Array:
     return np.array(time.time())
 
 
@@ -104,7 +104,7 @@ def _fingerprint(xp: Any, data: Any, method: Any, *, T: Any) -> Any:
 
 
 @compute("DecodeCompressed")
-def _decode_compressed(xp: Any, bytes: Any, *, compression_type: bytes) -> Any:
+def _decode_compressed(xp: ArrayModule, bytes: Array, *, compression_type: bytes) -> Array:
     windows = {b"": None, b"ZLIB": zlib.MAX_WBITS, b"GZIP": zlib.MAX_WBITS | 16}
     if compression_type not in windows:
         raise InvalidArgumentError.of("Only ZLIB, GZIP or NONE are supported compressions")

@@ -23,7 +23,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import Array, ArrayModule, DTypeLike, TensorLike
 
 
 def regex_replace(
@@ -90,7 +90,7 @@ def decode_raw(
     out_type: DTypeLike,
     little_endian: bool = True,
     name: str | None = None,
-    bytes: Any = None,
+    bytes: TensorLike | None = None,
 ) -> Tensor:
     """Returns the bytes of texts as numbers.
 
@@ -166,7 +166,7 @@ def _compiled(pattern: bytes) -> Any:
         raise InvalidArgumentError.of(f"Invalid pattern: {shown}, error: {reason}") from None
 
 
-def _replaced(xp: Any, input: Any, pattern: bytes, rewrite: bytes, replace_global: bool) -> Any:
+def _replaced(xp: ArrayModule, input: Array, pattern: bytes, rewrite: bytes, replace_global: bool) -> Array:
     compiled = _compiled(pattern)
     put, is_whole = _parts(rewrite, compiled.groups)
     limits = step_limits()
@@ -223,23 +223,25 @@ def _parts(rewrite: bytes, groups: int) -> tuple[list[bytes | int], bool]:
 
 @compute("StaticRegexReplace")
 def _static_regex_replace(
-    xp: Any, input: Any, *, pattern: bytes, rewrite: bytes, replace_global: bool
-) -> Any:
+    xp: ArrayModule, input: Array, *, pattern: bytes, rewrite: bytes, replace_global: bool
+) -> Array:
     return _replaced(xp, input, pattern, rewrite, replace_global)
 
 
 @compute("RegexReplace")
-def _regex_replace(xp: Any, input: Any, pattern: Any, rewrite: Any, *, replace_global: bool) -> Any:
+def _regex_replace(
+    xp: ArrayModule, input: Array, pattern: Array, rewrite: Array, *, replace_global: bool
+) -> Array:
     return _replaced(xp, input, pattern.item(), rewrite.item(), replace_global)
 
 
 @compute("StaticRegexFullMatch")
-def _static_regex_full_match(xp: Any, input: Any, *, pattern: bytes) -> Any:
+def _static_regex_full_match(xp: ArrayModule, input: Array, *, pattern: bytes) -> Array:
     return _full_matches(xp, input, pattern)
 
 
 @compute("RegexFullMatch")
-def _regex_full_match(xp: Any, input: Any, pattern: Any) -> Any:
+def _regex_full_match(xp: ArrayModule, input: Array, pattern: Array) -> Array:
     return _full_matches(xp, input, pattern.item())
 
 
@@ -255,7 +257,7 @@ def _full_matches(xp: Any, input: Any, pattern: bytes) -> Any:
 
 
 @compute("EncodeBase64")
-def _encode_base64(xp: Any, input: Any, *, pad: bool) -> Any:
+def _encode_base64(xp: ArrayModule, input: Array, *, pad: bool) -> Array:
     return _each(
         xp,
         input,
@@ -264,7 +266,7 @@ def _encode_base64(xp: Any, input: Any, *, pad: bool) -> Any:
 
 
 @compute("DecodeBase64")
-def _decode_base64(xp: Any, input: Any) -> Any:
+def _decode_base64(xp: ArrayModule, input: Array) -> Array:
     def decoded(text: bytes) -> bytes:
         if len(text) % 4 == 1:
             raise InvalidArgumentError.of("Base64 string length cannot be 1 modulo 4.")
@@ -281,8 +283,8 @@ def _decode_base64(xp: Any, input: Any) -> Any:
 
 @compute("DecodePaddedRaw")
 def _decode_padded_raw(
-    xp: Any, input_bytes: Any, fixed_length: Any, *, out_type: Any, little_endian: bool
-) -> Any:
+    xp: ArrayModule, input_bytes: Array, fixed_length: Array, *, out_type: Any, little_endian: bool
+) -> Array:
     length, size = int(fixed_length), np.dtype(out_type.as_numpy_dtype).itemsize
     if length <= 0:
         raise InvalidArgumentError.of(f"fixed_length ({length}) must be greater than zero.")
@@ -297,7 +299,7 @@ def _decode_padded_raw(
 
 
 @compute("DecodeRaw")
-def _decode_raw(xp: Any, bytes: Any, *, out_type: Any, little_endian: bool) -> Any:
+def _decode_raw(xp: ArrayModule, bytes: Array, *, out_type: Any, little_endian: bool) -> Array:
     texts = bytes.reshape(-1).tolist()
     dtype = np.dtype(out_type.as_numpy_dtype)
     length = len(texts[0]) if texts else 0

@@ -23,7 +23,7 @@ from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import Array, ArrayModule, TensorLike
 
 __all__ = [
     "string_split", "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong",
@@ -115,7 +115,7 @@ def _split_at_any(text: bytes, signs: bytes, skip_empty: bool) -> list[bytes]:
 
 
 @compute("StringSplit")
-def _string_split(xp: Any, input: Any, delimiter: Any, *, skip_empty: bool) -> Any:
+def _string_split(xp: ArrayModule, input: Any, delimiter: Array, *, skip_empty: bool) -> Any:
     if delimiter.ndim:
         raise InvalidArgumentError.of(
             f"delimiter must be a scalar, got shape: [{','.join(map(str, delimiter.shape))}]"
@@ -125,7 +125,7 @@ def _string_split(xp: Any, input: Any, delimiter: Any, *, skip_empty: bool) -> A
 
 
 @compute("StringSplitV2")
-def _string_split_v2(xp: Any, input: Any, sep: Any, *, maxsplit: int) -> Any:
+def _string_split_v2(xp: ArrayModule, input: Any, sep: Array, *, maxsplit: int) -> Any:
     between = sep.item() or None
     return _sparse([text.split(between, maxsplit) for text in input.tolist()])
 
@@ -202,18 +202,18 @@ def _buckets(texts: Any, numbers: list[int], num_buckets: int) -> Any:
 
 
 @compute("StringToHashBucketFast")
-def _fast(xp: Any, input: Any, *, num_buckets: int) -> Any:
+def _fast(xp: ArrayModule, input: Array, *, num_buckets: int) -> Array:
     return _buckets(input, [fingerprint64(text) for text in input.reshape(-1).tolist()], num_buckets)
 
 
 @compute("StringToHashBucket")
-def _old(xp: Any, string_tensor: Any, *, num_buckets: int) -> Any:
+def _old(xp: ArrayModule, string_tensor: Array, *, num_buckets: int) -> Array:
     texts = string_tensor.reshape(-1).tolist()
     return _buckets(string_tensor, [hash64(text) for text in texts], num_buckets)
 
 
 @compute("StringToHashBucketStrong")
-def _strong(xp: Any, input: Any, *, num_buckets: int, key: Any) -> Any:
+def _strong(xp: ArrayModule, input: Array, *, num_buckets: int, key: Any) -> Array:
     if len(key) != 2:
         raise InvalidArgumentError.of("Key must have 2 elements")
     texts = input.reshape(-1).tolist()

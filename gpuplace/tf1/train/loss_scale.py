@@ -19,6 +19,7 @@ from gpuplace.ops.math import elementwise, reduction, unary
 from gpuplace.ops.nest import flatten
 from gpuplace.ops.tracking.base import Trackable, TrackableReference
 from gpuplace.ops.variables.variables import Variable
+from gpuplace.typing import DTypeLike
 
 __all__ = ["DynamicLossScale", "FixedLossScale", "LossScale", "get", "get_loss_scale_weights"]
 
@@ -57,7 +58,7 @@ class LossScale(Trackable, abc.ABC):
         """
         return cls(**config)
 
-    def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
+    def _add_weight(self, name: str, initial_value: Any, dtype: DTypeLike | None = None) -> Any:
         """A variable of the scale; what waits for it in a checkpoint is restored into it."""
         key = (name, get_default_graph())
         if key in self._weights:

@@ -15,7 +15,7 @@ from gpuplace.ops.flow.conditionals import smart_cond
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.train.optimizer import Gradient, GradsAndVars, Optimizer
 from gpuplace.tf1.train import loss_scale as loss_scales
-from gpuplace.typing import VariableLike
+from gpuplace.typing import TensorLike, VariableLike
 
 __all__ = ["MixedPrecisionLossScaleOptimizer"]
 
@@ -100,7 +100,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return control.group(smart_cond(are_good, apply, control.no_op), update, name=name)
 
 
-def _scaled(grad: Any, factor: Tensor) -> Any:
+def _scaled(grad: TensorLike, factor: Tensor) -> Any:
     if isinstance(grad, IndexedSlices):
         return IndexedSlices(grad.values * factor, grad.indices, grad.dense_shape)
     return grad * factor

@@ -34,7 +34,7 @@ from gpuplace.tf1.training.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
-from gpuplace.typing import FeedDict, FetchLike
+from gpuplace.typing import ConfigProto, FeedDict, FetchLike
 
 __all__ = [
     "StopAfterNEvalsHook", "SummaryAtEndHook", "evaluate_checkpoint", "evaluate_once", "evaluation_loop",
@@ -197,7 +197,7 @@ def evaluate_checkpoint(
     final_ops: FetchLike | None = None,
     final_ops_feed_dict: FeedDict | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
-    config: Any = None,
+    config: ConfigProto | None = None,
 ) -> Any:
     """Runs operations until the input ends or a hook stops them, then others once.
 
@@ -224,7 +224,13 @@ def evaluate_checkpoint(
 
 
 def _evaluate(
-    checkpoint: str | None, master: str, scaffold: Scaffold, counted: Any, feeds: Any, hooks: Any, config: Any
+    checkpoint: str | None,
+    master: str,
+    scaffold: Scaffold,
+    counted: Any,
+    feeds: Any,
+    hooks: Any,
+    config: ConfigProto,
 ) -> None:
     creator = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_filename_with_path=checkpoint, master=master, config=config
@@ -382,7 +388,7 @@ def evaluate_repeatedly(
     final_ops_feed_dict: FeedDict | None = None,
     eval_interval_secs: float = 60,
     hooks: Sequence[SessionRunHook] | None = None,
-    config: Any = None,
+    config: ConfigProto | None = None,
     max_number_of_evaluations: int | None = None,
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,

@@ -37,7 +37,7 @@ from gpuplace.tf1.contrib.gradients import (
 )
 from gpuplace.tf1.input.tables import tables_initializer
 from gpuplace.tf1.training.supervisor import Supervisor
-from gpuplace.typing import ConfigLike, FeedDict
+from gpuplace.typing import ConfigLike, FeedDict, TensorLike
 from gpuplace.writing import write_file
 
 __all__ = [
@@ -63,7 +63,7 @@ def add_gradients_summaries(grads_and_vars: Sequence[tuple[Any, Any]]) -> list[T
 def create_train_op(
     total_loss: Tensor,
     optimizer: Optimizer,
-    global_step: Any = USE_GLOBAL_STEP,
+    global_step: TensorLike = USE_GLOBAL_STEP,
     update_ops: Sequence[Any] | None = None,
     variables_to_train: Sequence[Any] | None = None,
     clip_gradient_norm: float = 0,
@@ -122,7 +122,7 @@ def create_train_op(
 
 
 def train_step(
-    sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Mapping[str, Any]
+    sess: Any, train_op: Any, global_step: TensorLike, train_step_kwargs: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """One step, with its line in the log and its trace.
 
@@ -161,7 +161,7 @@ def train_step(
 
 
 def _step_arguments(
-    global_step: Any, number_of_steps: int | None, log_every: int, trace_every: int | None, logdir: Any
+    global_step: TensorLike, number_of_steps: int | None, log_every: int, trace_every: int | None, logdir: Any
 ) -> dict[str, Any]:
     """What ``train_step`` is given unless the program says otherwise."""
     with name_scope("train_step"):
@@ -217,7 +217,7 @@ def train(
     graph: Graph | None = None,
     master: str = "",
     is_chief: bool = True,
-    global_step: Any = None,
+    global_step: TensorLike | None = None,
     number_of_steps: int | None = None,
     init_op: Any = _USE_DEFAULT,
     init_feed_dict: FeedDict | None = None,

@@ -20,6 +20,7 @@ from gpuplace.ops.array.constant import range as range_op
 from gpuplace.ops.array.joining import concat
 from gpuplace.ops.variables.init_ops import TruncatedNormal, Zeros
 from gpuplace.tf1.input.vocab_remapping import generate_vocab_remapping, load_and_remap_matrix
+from gpuplace.typing import DTypeLike
 
 __all__ = [
     "load_and_remap_matrix_initializer",
@@ -158,7 +159,7 @@ def load_and_remap_matrix_initializer(
         raise TypeError(f"initializer must be callable, instead of being {fill} of type {type(fill)}.")
     all_rows = new_row_vocab_size + num_row_oov_buckets
 
-    def initial(shape: Any, dtype: Any = float32, partition_info: Any = None) -> Tensor:
+    def initial(shape: Any, dtype: DTypeLike = float32, partition_info: Any = None) -> Tensor:
         if as_dtype(dtype) is not float32:
             raise TypeError(f"Currently, only float32 is supported. Received dtype: {dtype}")
         if len(shape) != 2:

@@ -20,7 +20,7 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.runtime.session.session import Session
 from gpuplace.saving.checkpoint_state import get_checkpoint_state
-from gpuplace.typing import ConfigLike, FeedDict
+from gpuplace.typing import ConfigLike, ConfigProto, FeedDict
 
 
 class SessionManager:
@@ -223,7 +223,7 @@ class SessionManager:
         path: Any,
         wait: bool,
         max_wait_secs: float,
-        config: Any,
+        config: ConfigProto,
     ) -> tuple[Session, bool]:
         """A new session, and whether a checkpoint was restored."""
         if folder and path:

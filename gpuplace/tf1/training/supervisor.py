@@ -32,7 +32,7 @@ from gpuplace.saving.saver import Saver
 from gpuplace.tf1.input.coordinator import Coordinator, LooperThread
 from gpuplace.tf1.input.tables import tables_initializer
 from gpuplace.tf1.training.session_manager import SessionManager
-from gpuplace.typing import ConfigLike, FeedDict
+from gpuplace.typing import ConfigLike, FeedDict, TensorLike
 
 _MOST_RATES = 10
 
@@ -90,7 +90,7 @@ class Supervisor:
         logdir: str | os.PathLike[str] | None = None,
         summary_op: Any = USE_DEFAULT,
         saver: Any = USE_DEFAULT,
-        global_step: Any = USE_DEFAULT,
+        global_step: TensorLike = USE_DEFAULT,
         save_summaries_secs: float = 120,
         save_model_secs: float = 600,
         recovery_wait_secs: float = 30,

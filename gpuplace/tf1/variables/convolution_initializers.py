@@ -37,7 +37,7 @@ class _Orthogonal(Initializer):
         self.dtype: DType = floating(dtype)
 
 
-def _orthogonal_matrix(size: int, dtype: Any, seed: int | None) -> Tensor:
+def _orthogonal_matrix(size: int, dtype: DTypeLike, seed: int | None) -> Tensor:
     q, r = qr(random_ops.random_normal([size, size], dtype=dtype, seed=seed))
     return q * unary.sign(apply_op("DiagPart", input=r).outputs[0])
 

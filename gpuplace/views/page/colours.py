@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.typing import RunMetadata
 from gpuplace.views.picture.colouring import COLOURINGS, Colouring, colouring
 from gpuplace.views.picture.lighting import lights_for
 from gpuplace.views.picture.marks import critical_path
@@ -23,7 +24,7 @@ _LETTERS = string.ascii_letters + string.digits
 """A character for each category, so that a column of 100,000 nodes takes 100,000 characters."""
 
 
-def colour_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[str, Any]]:
+def colour_columns(view: PlacementView, run_metadata: RunMetadata | None = None) -> list[dict[str, Any]]:
     """Return the colourings that apply, except by assigned device, which the node columns contain.
 
     Raises:
@@ -55,7 +56,7 @@ def _column(colours: Colouring, is_measured: bool) -> dict[str, Any]:
     return column
 
 
-def path_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[str, Any]]:
+def path_columns(view: PlacementView, run_metadata: RunMetadata | None = None) -> list[dict[str, Any]]:
     """Return the critical paths that can be computed: the nodes in order, and the length in words."""
     columns = []
     for what in lights_for(view, run_metadata):

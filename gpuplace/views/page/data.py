@@ -14,6 +14,7 @@ import numpy as np
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
 from gpuplace.progress import track
+from gpuplace.typing import RunMetadata
 from gpuplace.views.page.colours import colour_columns, path_columns
 from gpuplace.views.page.reasons import NODE, SCOPE, reasons_of
 from gpuplace.views.picture.box_facts import node_costs
@@ -52,7 +53,7 @@ def page_data(
     mapping: Iterable[Any] = (),
     against: Any = None,
     against_text: str = "the other placement",
-    run_metadata: Any = None,
+    run_metadata: RunMetadata | None = None,
     estimate: StepEstimate | None = None,
 ) -> dict[str, Any]:
     """Return the data of a placement's page.

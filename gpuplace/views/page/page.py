@@ -28,6 +28,7 @@ from gpuplace.cost.sentences import explanation
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.findings.finding import Findings
 from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.typing import RunMetadata
 from gpuplace.views.logs.logged_placement import LoggedPlacement
 from gpuplace.views.logs.op_rows import OP_COLUMNS, op_cells
 from gpuplace.views.page.bodies import bodies_of
@@ -60,7 +61,7 @@ def page_html(
     placement: Any,
     *,
     title: str = "Placement",
-    run_metadata: Any = None,
+    run_metadata: RunMetadata | None = None,
     estimate: StepEstimate | None = None,
     findings: Findings | None = None,
     has_bodies: bool = True,

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.typing import RunMetadata
 from gpuplace.views.picture.marks import Moves
 from gpuplace.views.tables.palette import (
     MOST_CATEGORIES,
@@ -126,7 +127,9 @@ class Colouring:
         return np.bincount(box_of, weights=np.nan_to_num(self.values), minlength=boxes).tolist()
 
 
-def colouring(placement: Any, name: str = "assigned", *, run_metadata: Any = None) -> Colouring:
+def colouring(
+    placement: Any, name: str = "assigned", *, run_metadata: RunMetadata | None = None
+) -> Colouring:
     """Return a colouring.
 
     Args:
@@ -235,7 +238,7 @@ def _group(view: PlacementView, _: Any) -> Colouring:
     )
 
 
-def _memory(view: PlacementView, run_metadata: Any) -> Colouring:
+def _memory(view: PlacementView, run_metadata: RunMetadata) -> Colouring:
     if run_metadata is not None:
         values, title = measured_bytes(view, run_metadata), "bytes of outputs in the measured step"
     else:
@@ -257,7 +260,7 @@ def _known_bytes(view: PlacementView) -> np.ndarray:
     return np.array(totals)
 
 
-def _time(view: PlacementView, run_metadata: Any) -> Colouring:
+def _time(view: PlacementView, run_metadata: RunMetadata) -> Colouring:
     values = measured_us(view, run_metadata)
     return _number("time", "time in the measured step", values, time_scale(values))
 

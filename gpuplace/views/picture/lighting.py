@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.typing import RunMetadata
 from gpuplace.views.picture.drawing import Drawing
 from gpuplace.views.picture.marks import critical_path, find
 from gpuplace.views.picture.sheet import lit_links
@@ -59,7 +60,7 @@ class Lit:
     """Positions of the start nodes of a trace."""
 
 
-def lights_for(view: PlacementView, run_metadata: Any = None) -> tuple[str, ...]:
+def lights_for(view: PlacementView, run_metadata: RunMetadata | None = None) -> tuple[str, ...]:
     """Return the applicable `LIGHTS`: a log has no edges, and times need a measured step."""
     if not view.knows_edges:
         return "", "matches"
@@ -73,7 +74,7 @@ def lit_by(
     name: str = "",
     *,
     pattern: str = "",
-    run_metadata: Any = None,
+    run_metadata: RunMetadata | None = None,
 ) -> Lit:
     """Return the highlight of one of `LIGHTS`.
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.graph.op_sets import NEXT_ITERATIONS
+from gpuplace.typing import RunMetadata
 from gpuplace.views.tables.dependency_trace import Trace
 from gpuplace.views.tables.placement_view import PlacementView, view_of
 from gpuplace.views.tables.scale import time_text
@@ -121,7 +122,9 @@ def find(view: PlacementView, pattern: str) -> np.ndarray:
     return np.fromiter((search(name) is not None for name in view.names), dtype=bool, count=len(view))
 
 
-def critical_path(placement: Any, weight: str | None = None, run_metadata: Any = None) -> CriticalPath:
+def critical_path(
+    placement: Any, weight: str | None = None, run_metadata: RunMetadata | None = None
+) -> CriticalPath:
     """Return the longest chain of nodes that wait for each other.
 
     Args:
@@ -166,7 +169,7 @@ def critical_path(placement: Any, weight: str | None = None, run_metadata: Any =
     return CriticalPath(tuple(chain), weight, total, len(view))
 
 
-def _copy_times(view: PlacementView, run_metadata: Any) -> np.ndarray:
+def _copy_times(view: PlacementView, run_metadata: RunMetadata) -> np.ndarray:
     """Return [edges] microseconds of each tensor's copy, if a step measured it."""
     lasted = received_us(run_metadata)
     times = np.zeros(len(view.src))

@@ -24,6 +24,7 @@ import numpy as np
 from gpuplace.cost.memory.variables import held_bytes
 from gpuplace.graph.op_sets import CONSTANT_OPS, VARIABLE_OPS
 from gpuplace.progress import track
+from gpuplace.typing import DTypeLike
 from gpuplace.views.tables.placement_view import PlacementView, view_of
 from gpuplace.why.placement import Placement
 
@@ -121,7 +122,7 @@ def _outputs(placement: Any, view: PlacementView) -> list[tuple[int, ...]]:
     return [tuple(outputs) for outputs in seen]
 
 
-def _is_handle(dtype: Any) -> bool:
+def _is_handle(dtype: DTypeLike) -> bool:
     name = getattr(dtype, "name", "")
     return name.endswith("_ref") or name in ("resource", "variant")
 

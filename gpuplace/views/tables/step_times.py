@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from gpuplace.runtime.plan.schedule.transfers import source_name
+from gpuplace.typing import RunMetadata
 from gpuplace.views.tables.palette import device_label
 from gpuplace.views.tables.placement_view import PlacementView
 
 _RECEIVE = re.compile(r"(.+) = _(?:Host)?Recv\(")
 
 
-def devices_of(run_metadata: Any) -> Any:
+def devices_of(run_metadata: RunMetadata) -> Any:
     """Return the device lists of a ``RunMetadata`` or ``StepStats``.
 
     Raises:
@@ -34,7 +35,7 @@ def devices_of(run_metadata: Any) -> Any:
     return devices
 
 
-def measured_us(view: PlacementView, run_metadata: Any) -> np.ndarray:
+def measured_us(view: PlacementView, run_metadata: RunMetadata) -> np.ndarray:
     """Return the time of each node in microseconds, [nodes]; NaN for nodes that did not run.
 
     Raises:
@@ -58,7 +59,7 @@ def measured_us(view: PlacementView, run_metadata: Any) -> np.ndarray:
     return times
 
 
-def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
+def measured_bytes(view: PlacementView, run_metadata: RunMetadata) -> np.ndarray:
     """Return the bytes of each node's outputs, [nodes]; NaN for nodes that did not run.
 
     Raises:
@@ -77,7 +78,7 @@ def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
     return sizes
 
 
-def received_us(run_metadata: Any) -> dict[tuple[str, int, str], float]:
+def received_us(run_metadata: RunMetadata) -> dict[tuple[str, int, str], float]:
     """Return (node, output, short name of the destination device) -> microseconds of the copy, from ``_Recv`` records.
 
     Raises:

@@ -40,6 +40,7 @@ import numpy as np
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.runtime.plan.schedule.transfers import source_name
+from gpuplace.typing import RunMetadata
 from gpuplace.views.tables.palette import device_label
 from gpuplace.views.tables.step_times import devices_of
 from gpuplace.views.timelines.move_hints import move_hints
@@ -96,7 +97,7 @@ class _Reader:
     arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
     """(edge, receiving device) -> arrival of a tensor of another task, in nanoseconds since 1970."""
 
-    def read(self, run_metadata: Any) -> None:
+    def read(self, run_metadata: RunMetadata) -> None:
         for device in devices_of(run_metadata):
             stream = _STREAM.match(device.device)
             if device.device == "/host:CPU":
@@ -236,7 +237,7 @@ def _event(device: str, stats: Any) -> _Event:
     )
 
 
-def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
+def step_timeline(run_metadata: RunMetadata, placement: Any = None) -> StepTimeline:
     """Return the timeline of a step.
 
     Args:

@@ -62,7 +62,7 @@ class TensorArray:
     flow: Tensor
     """What it waits for; the list, for such an array."""
 
-    def __new__(cls, dtype: Any, size: Any = None, *args: Any, **kwargs: Any) -> TensorArray:
+    def __new__(cls, dtype: DTypeLike, size: Any = None, *args: Any, **kwargs: Any) -> TensorArray:
         """An array; where loops are calls of functions, one that is a list of tensors."""
         if cls is TensorArray and not _has_handle(args, kwargs):
             if control_flow_util.EnableControlFlowV2(get_default_graph()):

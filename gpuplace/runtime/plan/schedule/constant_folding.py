@@ -49,6 +49,7 @@ from gpuplace.kernels.compute import bind, find_compute, traits_of
 from gpuplace.numerics.float_state import as_kernels_do
 from gpuplace.runtime.plan.schedule.costs import BYTES_PER_US, operation_cost_us, tensor_nbytes
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import ConfigProto
 
 MAX_FOLDED_BYTES = 100 << 10
 """Results larger than this, and than their inputs, are not folded: Grappler's ``kMaxConstantSize``.
@@ -107,7 +108,7 @@ class FoldingOptions:
     """Maximal bytes of a result."""
 
     @classmethod
-    def of(cls, config: Any) -> FoldingOptions:
+    def of(cls, config: ConfigProto) -> FoldingOptions:
         """Return the options of a ``ConfigProto``, or any object with its attributes; None for the defaults."""
         graph_options = getattr(config, "graph_options", None)
         rewriter = getattr(graph_options, "rewrite_options", None)
@@ -153,7 +154,7 @@ class Folder:
         resources: the session's resources for kernels.
     """
 
-    def __init__(self, config: Any, resources: Any) -> None:
+    def __init__(self, config: ConfigProto, resources: Any) -> None:
         self.options = FoldingOptions.of(config)
         self._resources = resources
         self._values_of: dict[Operation, tuple[Any, ...] | None] = {}

@@ -21,19 +21,19 @@ tensorflow/python/ops/control_flow_ops.py, release 1.15 (tuple).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import traits_of
+from gpuplace.typing import ConfigProto
 
 _NEVER = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault", "CheckNumerics"}
 _OFF = 2
 """``RewriterConfig.OFF``."""
 
 
-def drops_unused(config: Any) -> bool:
+def drops_unused(config: ConfigProto) -> bool:
     """Whether the options of a ``ConfigProto`` enable it; None has the defaults."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
     is_off = getattr(rewriter, "dependency_optimization", 0) == _OFF

@@ -22,7 +22,7 @@ from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-from gpuplace.typing import Array
+from gpuplace.typing import Array, TensorLike
 
 __all__ = ["compute_gradient", "compute_gradient_error"]
 
@@ -80,7 +80,7 @@ def compute_gradient(
 
 
 def compute_gradient_error(
-    x: Any,
+    x: TensorLike,
     x_shape: Any,
     y: Tensor,
     y_shape: Any,

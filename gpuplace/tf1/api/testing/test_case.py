@@ -30,6 +30,7 @@ from gpuplace.ops import nest
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, IndexedSlicesValue
 from gpuplace.runtime.session.session import Session
 from gpuplace.tf1.api.testing.benchmark import asked_for, run_benchmarks
+from gpuplace.typing import TensorLike
 
 __all__ = ["CheckedThread", "TestCase", "get_temp_dir", "main", "test_src_dir_path"]
 
@@ -428,7 +429,7 @@ class TestCase(absltest.TestCase):
         self.assertEqual(one, other, f"Devices {one} and {other} are not equal. {msg or ''}")
 
     def assertAllClose(  # noqa: N802
-        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+        self, a: TensorLike, b: TensorLike, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
         """Fails unless all numbers of two structures of arrays and tensors are close: ``|a - b| <= atol + rtol |b|``.
 
@@ -492,8 +493,8 @@ class TestCase(absltest.TestCase):
 
     def assertAllCloseAccordingToType(  # noqa: N802
         self,
-        a: Any,
-        b: Any,
+        a: TensorLike,
+        b: TensorLike,
         rtol: float = 1e-6,
         atol: float = 1e-6,
         float_rtol: float = 1e-6,
@@ -530,7 +531,7 @@ class TestCase(absltest.TestCase):
                 rtol, atol = max(rtol, relative), max(atol, absolute)
         self.assertAllClose(one, other, rtol, atol, msg)
 
-    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:  # noqa: N802
+    def assertNotAllClose(self, a: TensorLike, b: TensorLike, **kwargs: Any) -> None:  # noqa: N802
         """Fails if all numbers are close.
 
         Args:
@@ -571,7 +572,7 @@ class TestCase(absltest.TestCase):
         text = f"Shape mismatch: expected {one.shape}, got {other.shape}{contents}. {msg or ''}"
         self.assertEqual(one.shape, other.shape, text.rstrip())
 
-    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802
+    def assertNotAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:  # noqa: N802
         """Fails if two arrays or tensors are equal.
 
         Args:
@@ -594,7 +595,7 @@ class TestCase(absltest.TestCase):
                 f"{values.tolist()} {'is' if values.size == 1 else 'are'} not {wanted}"
             )
 
-    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllGreater(self, a: TensorLike, comparison_target: Any) -> None:  # noqa: N802
         """Fails unless all elements are greater.
 
         Args:
@@ -603,7 +604,7 @@ class TestCase(absltest.TestCase):
         """
         self._assert_all(a, lambda array: array > comparison_target, f"greater than {comparison_target}")
 
-    def assertAllLess(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllLess(self, a: TensorLike, comparison_target: Any) -> None:  # noqa: N802
         """Fails unless all elements are less.
 
         Args:
@@ -612,7 +613,7 @@ class TestCase(absltest.TestCase):
         """
         self._assert_all(a, lambda array: array < comparison_target, f"less than {comparison_target}")
 
-    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllGreaterEqual(self, a: TensorLike, comparison_target: Any) -> None:  # noqa: N802
         """Fails unless all elements are greater or equal.
 
         Args:
@@ -621,7 +622,7 @@ class TestCase(absltest.TestCase):
         """
         self._assert_all(a, lambda array: array >= comparison_target, f"at least {comparison_target}")
 
-    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:  # noqa: N802
+    def assertAllLessEqual(self, a: TensorLike, comparison_target: Any) -> None:  # noqa: N802
         """Fails unless all elements are less or equal.
 
         Args:
@@ -664,7 +665,7 @@ class TestCase(absltest.TestCase):
             )
         text = f"{'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}{')' if open_upper_bound else ']'}"
 
-        def holds(values: Any) -> Any:
+        def holds(values: TensorLike) -> Any:
             above = values > lower_bound if open_lower_bound else values >= lower_bound
             below = values < upper_bound if open_upper_bound else values <= upper_bound
             return above & below

@@ -31,7 +31,7 @@ from gpuplace.ops.math.reduction import reduce_all
 from gpuplace.ops.rnn.cells import RNNCell, require_cell, zeros_of
 from gpuplace.shapes import TensorShape
 from gpuplace.tf1.contrib.decoding.attention import AttentionMechanism
-from gpuplace.typing import DTypeLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = ["AttentionWrapper", "AttentionWrapperState"]
 
@@ -122,7 +122,7 @@ def _attention(mechanism: Any, output: Any, state: Any, layer: Any) -> tuple[Any
     return context if layer is None else layer(concat([output, context], 1)), alignments, next_state
 
 
-def _joined(inputs: Any, attention: Any) -> Any:
+def _joined(inputs: TensorLike, attention: Any) -> Any:
     return concat([inputs, attention], -1)
 
 
@@ -281,7 +281,7 @@ class AttentionWrapper(RNNCell):
                 ),
             )
 
-    def call(self, inputs: Any, state: Any) -> tuple[Any, AttentionWrapperState]:
+    def call(self, inputs: TensorLike, state: Any) -> tuple[Any, AttentionWrapperState]:
         """A step.
 
         Args:

@@ -14,6 +14,7 @@ from gpuplace.ops.rnn.cells import require_cell
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.tf1.contrib.decoding.decoder import Decoder
 from gpuplace.tf1.contrib.decoding.helpers import Helper
+from gpuplace.typing import TensorLike
 
 __all__ = ["BasicDecoder", "BasicDecoderOutput"]
 
@@ -108,7 +109,9 @@ class BasicDecoder(Decoder):
         finished, inputs = self._helper.initialize()
         return finished, inputs, self._initial_state
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
+    def step(
+        self, time: Any, inputs: TensorLike, state: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any, Any]:
         """The outputs of a step, the next state, the next inputs, and which sequences are finished then.
 
         Args:

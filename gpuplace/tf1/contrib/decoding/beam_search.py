@@ -273,7 +273,7 @@ class BeamSearchDecoder(Decoder):
         known = constant_value(self._batch_size)
         return None if known is None else int(known)
 
-    def _merged(self, tensor: Any, inner: Any) -> Tensor:
+    def _merged(self, tensor: TensorLike, inner: Any) -> Tensor:
         """``[batch * beams, ...]`` of ``[batch, beams, ...]``."""
         known = self._known_batch_size()
         sizes = shape_of(tensor)
@@ -282,7 +282,7 @@ class BeamSearchDecoder(Decoder):
         result.set_shape(TensorShape([batch]).concatenate(inner))
         return result
 
-    def _apart(self, tensor: Any, inner: Any) -> Tensor:
+    def _apart(self, tensor: TensorLike, inner: Any) -> Tensor:
         """``[batch, beams, ...]`` of ``[batch * beams, ...]``."""
         sizes = shape_of(tensor)
         result = reshape(tensor, concat(([self._batch_size, self._beam_width], sizes[1:]), 0))
@@ -296,17 +296,19 @@ class BeamSearchDecoder(Decoder):
         result.set_shape(expected)
         return result
 
-    def _split(self, tensor: Any, inner: Any) -> Any:
+    def _split(self, tensor: TensorLike, inner: Any) -> Any:
         if isinstance(tensor, TensorArray) or _require_rank(tensor) < 1:
             return tensor
         return self._apart(tensor, _shape_of_size(inner))
 
-    def _joined(self, tensor: Any, inner: Any) -> Any:
+    def _joined(self, tensor: TensorLike, inner: Any) -> Any:
         if isinstance(tensor, TensorArray) or _require_rank(tensor) < 2:
             return tensor
         return self._merged(tensor, _shape_of_size(inner))
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
+    def step(
+        self, time: Any, inputs: TensorLike, state: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any, Any]:
         """The outputs of a step, the next state, the next inputs, and which beams are finished then.
 
         Args:
@@ -388,7 +390,7 @@ class BeamSearchDecoder(Decoder):
         )
         return BeamSearchDecoderOutput(best, word_ids, beam_ids), following
 
-    def _scores(self, total: Any, lengths: Any, finished: Any, accumulated: Any) -> Any:
+    def _scores(self, total: Any, lengths: TensorLike, finished: Any, accumulated: Any) -> Any:
         penalty: Any = _length_penalty(lengths, self._length_penalty_weight)
         scores = total / cast(penalty, total.dtype)
         weight = convert_to_tensor(self._coverage_penalty_weight, name="coverage_penalty_weight")
@@ -433,7 +435,7 @@ class BeamSearchDecoder(Decoder):
             final_state = final_state._replace(cell_state=ordered)
         return FinalBeamSearchDecoderOutput(ids, outputs), final_state
 
-    def _ordered(self, array: Any, parent_ids: Any, lengths: Any) -> Any:
+    def _ordered(self, array: Any, parent_ids: Any, lengths: TensorLike) -> Any:
         """A history in the order of the beams, where it can be brought into it."""
         if not isinstance(array, TensorArray):
             return array
@@ -488,7 +490,7 @@ def _shape_of_size(given: Any) -> TensorShape:
     return as_shape(given)
 
 
-def _along_the_tree(steps: Tensor, parent_ids: Any, lengths: Any) -> Tensor:
+def _along_the_tree(steps: Tensor, parent_ids: Any, lengths: TensorLike) -> Tensor:
     """What each beam's sequence had at each step, of what the beams had that were there then."""
     max_time, batch_size, width = (
         size.value or shape_of(parent_ids)[axis] for axis, size in enumerate(parent_ids.shape)
@@ -527,7 +529,7 @@ def _attention_of(cell_state: Any, weight: Any) -> Any:
     return found[0] if len(found) == 1 else _mean_over_last(found)
 
 
-def _length_penalty(lengths: Any, factor: Any) -> Any:
+def _length_penalty(lengths: TensorLike, factor: Any) -> Any:
     weight: Any = convert_to_tensor(factor, name="penalty_factor")
     weight.set_shape(())
     known = constant_value(weight)

@@ -58,7 +58,9 @@ class Decoder(ABC):
         """
 
     @abstractmethod
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
+    def step(
+        self, time: Any, inputs: TensorLike, state: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any, Any]:
         """The outputs of a step, the next state, the next inputs, and which sequences are finished then.
 
         Args:
@@ -141,10 +143,14 @@ def dynamic_decode(
             shape = _element_shape(decoder.batch_size, size)
             return TensorArray(dtype=dtype, size=0, dynamic_size=True, element_shape=shape)
 
-        def goes_on(time: Any, arrays: Any, state: Any, inputs: Any, finished: Any, lengths: Any) -> Tensor:
+        def goes_on(
+            time: Any, arrays: Any, state: Any, inputs: TensorLike, finished: Any, lengths: TensorLike
+        ) -> Tensor:
             return logical_not(reduce_all(finished))
 
-        def step(time: Any, arrays: Any, state: Any, inputs: Any, finished: Any, lengths: Any) -> Any:
+        def step(
+            time: Any, arrays: Any, state: Any, inputs: TensorLike, finished: Any, lengths: TensorLike
+        ) -> Any:
             outputs, next_state, next_inputs, ended = decoder.step(time, inputs, state)
             next_finished = ended if decoder.tracks_own_finished else logical_or(ended, finished)
             next_lengths = where(logical_not(finished), fill(shape_of(lengths), time + 1), lengths)

@@ -15,6 +15,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.arguments import on_host
 from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.typing import Array, ArrayModule
 
 __all__: list[str] = []
 
@@ -27,7 +28,9 @@ def _gather_tree_shape(op: Operation) -> Any:
 
 
 @compute("GatherTree", fresh=True)
-def _gather_tree(xp: Any, step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any) -> Any:
+def _gather_tree(
+    xp: ArrayModule, step_ids: Array, parent_ids: Array, max_sequence_lengths: Array, end_token: Array
+) -> Array:
     if step_ids.ndim != 3:
         raise InvalidArgumentError.of(f"step_ids must be a 3-tensor, saw shape: {list(step_ids.shape)}")
     for name, given, shape in (

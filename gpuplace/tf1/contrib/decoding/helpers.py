@@ -35,7 +35,7 @@ from gpuplace.ops.nn.misc import embedding_lookup
 from gpuplace.ops.random.random_ops import multinomial, random_uniform
 from gpuplace.ops.rnn.rnn import batch_and_time_exchanged
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = [
     "CustomHelper", "GreedyEmbeddingHelper", "Helper", "InferenceHelper", "SampleEmbeddingHelper",
@@ -67,7 +67,7 @@ def _draws(draw: Callable[[Any], Any], shape: Any) -> Tensor:
         return result
 
 
-def _coins(probability: Tensor, dtype: DTypeLike, shape: Any, seed: int | None) -> Tensor:
+def _coins(probability: Tensor, dtype: DTypeLike, shape: ShapeLike, seed: int | None) -> Tensor:
     probability = convert_to_tensor(probability, name="probs")
     inner = shape_of(probability)
 
@@ -265,7 +265,11 @@ class TrainingHelper(_SizedHelper):
     """
 
     def __init__(
-        self, inputs: Any, sequence_length: TensorLike, time_major: bool = False, name: str | None = None
+        self,
+        inputs: TensorLike,
+        sequence_length: TensorLike,
+        time_major: bool = False,
+        name: str | None = None,
     ) -> None:
         with name_scope(name, "TrainingHelper", [inputs, sequence_length]):
             steps: Any = convert_to_tensor(inputs, name="inputs")
@@ -374,7 +378,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
     def __init__(
         self,
-        inputs: Any,
+        inputs: TensorLike,
         sequence_length: TensorLike,
         embedding: Any,
         sampling_probability: TensorLike,
@@ -449,7 +453,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
 
     def __init__(
         self,
-        inputs: Any,
+        inputs: TensorLike,
         sequence_length: TensorLike,
         sampling_probability: TensorLike,
         time_major: bool = False,

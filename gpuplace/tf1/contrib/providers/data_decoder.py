@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from gpuplace.typing import TensorLike
+
 __all__ = ["DataDecoder"]
 
 
@@ -16,7 +18,7 @@ class DataDecoder(ABC):
     """To be derived from: a decoder of examples."""
 
     @abstractmethod
-    def decode(self, data: Any, items: Sequence[str]) -> Sequence[Any]:
+    def decode(self, data: TensorLike, items: Sequence[str]) -> Sequence[Any]:
         """The tensors of some items.
 
         Args:

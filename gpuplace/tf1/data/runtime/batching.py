@@ -28,6 +28,7 @@ from gpuplace.tf1.data.runtime.stages import (
     by_number,
     invalid,
 )
+from gpuplace.typing import Array, ArrayModule
 
 
 def stacked(elements: Sequence[Element], is_fused: bool = False) -> tuple[Any, ...]:
@@ -205,7 +206,7 @@ def _fused(stage: Stage) -> Stage:
 
 
 @compute("OptimizeDataset")
-def _optimize(xp: Any, input_dataset: Stage, optimizations: Any) -> Any:
+def _optimize(xp: ArrayModule, input_dataset: Stage, optimizations: Array) -> Any:
     """Of all rewritings one changes an order, and one the words of an error."""
     names = optimizations.tolist()
     stage = input_dataset
@@ -217,25 +218,25 @@ def _optimize(xp: Any, input_dataset: Stage, optimizations: Any) -> Any:
 
 
 @compute("BatchDataset")
-def _batch(xp: Any, input_dataset: Any, batch_size: Any) -> Any:
+def _batch(xp: ArrayModule, input_dataset: Any, batch_size: Any) -> Any:
     return Batch(input_dataset, int(batch_size), False)
 
 
 @compute("BatchDatasetV2")
-def _batch_v2(xp: Any, input_dataset: Any, batch_size: Any, drop_remainder: Any) -> Any:
+def _batch_v2(xp: ArrayModule, input_dataset: Any, batch_size: Any, drop_remainder: Any) -> Any:
     return Batch(input_dataset, int(batch_size), bool(drop_remainder))
 
 
 @compute("PaddedBatchDataset")
 def _padded(
-    xp: Any, input_dataset: Any, batch_size: Any, padded_shapes: list[Any], padding_values: list[Any]
+    xp: ArrayModule, input_dataset: Any, batch_size: Any, padded_shapes: list[Any], padding_values: list[Any]
 ) -> Any:
     return PaddedBatch(input_dataset, int(batch_size), False, padded_shapes, padding_values)
 
 
 @compute("PaddedBatchDatasetV2")
 def _padded_v2(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     batch_size: Any,
     padded_shapes: list[Any],
@@ -247,11 +248,11 @@ def _padded_v2(
 
 @compute("MapAndBatchDataset", "ExperimentalMapAndBatchDataset")
 def _map_and_batch(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     other_arguments: list[Any],
     batch_size: Any,
-    num_parallel_calls: Any,
+    num_parallel_calls: Array,
     drop_remainder: Any,
     *,
     f: Any,

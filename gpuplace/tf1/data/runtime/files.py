@@ -21,6 +21,7 @@ from gpuplace.files.file_system import with_op_errors
 from gpuplace.files.records import FixedLengthReader, LineReader, RecordReader
 from gpuplace.kernels.compute import compute
 from gpuplace.tf1.data.runtime.stages import END, Cached, Following, Run, Stage, invalid
+from gpuplace.typing import Array, ArrayModule
 from gpuplace.writing import write_file
 
 
@@ -220,29 +221,29 @@ def _read_value(arrays: Any, key: str) -> Any:
 
 
 @compute("CacheDataset")
-def _cache(xp: Any, input_dataset: Any, filename: Any) -> Any:
+def _cache(xp: ArrayModule, input_dataset: Any, filename: Any) -> Any:
     name = filename[()].decode()
     return CachedInFile(input_dataset, name) if name else Cached(input_dataset)
 
 
 @compute("TextLineDataset")
-def _text_lines(xp: Any, filenames: Any, compression_type: Any, buffer_size: Any) -> Any:
+def _text_lines(xp: ArrayModule, filenames: Any, compression_type: Any, buffer_size: Array) -> Any:
     return FileRows(filenames, compression_type, LineReader)
 
 
 @compute("TFRecordDataset")
-def _tf_records(xp: Any, filenames: Any, compression_type: Any, buffer_size: Any) -> Any:
+def _tf_records(xp: ArrayModule, filenames: Any, compression_type: Any, buffer_size: Array) -> Any:
     return FileRows(filenames, compression_type, RecordReader)
 
 
 @compute("FixedLengthRecordDatasetV2")
 def _fixed_records(
-    xp: Any,
+    xp: ArrayModule,
     filenames: Any,
-    header_bytes: Any,
-    record_bytes: Any,
-    footer_bytes: Any,
-    buffer_size: Any,
+    header_bytes: Array,
+    record_bytes: Array,
+    footer_bytes: Array,
+    buffer_size: Array,
     compression_type: Any,
 ) -> Any:
     read = _fixed(int(record_bytes), int(header_bytes), int(footer_bytes))

@@ -22,12 +22,13 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.tf1.data.runtime.iterators import iterator_of
 from gpuplace.tf1.data.runtime.stages import Run
+from gpuplace.typing import Array, ArrayModule
 
 _TYPE_NAME = "gpuplace::Iterator"
 
 
 @compute("SerializeIterator")
-def _serialize(xp: Any, resource_handle: ResourceHandle) -> Any:
+def _serialize(xp: ArrayModule, resource_handle: ResourceHandle) -> Any:
     taken = iterator_of(resource_handle).taken
     if taken is None:
         raise FailedPreconditionError.of(
@@ -40,7 +41,7 @@ def _serialize(xp: Any, resource_handle: ResourceHandle) -> Any:
 
 @compute("DeserializeIterator")
 def _deserialize(
-    xp: Any, resource_handle: ResourceHandle, serialized: Any, *, ctx: KernelContext
+    xp: ArrayModule, resource_handle: ResourceHandle, serialized: Array, *, ctx: KernelContext
 ) -> tuple[()]:
     state = serialized.item() if isinstance(serialized, np.ndarray) else serialized
     if not isinstance(state, EncodedVariant) or state.type_name != _TYPE_NAME:

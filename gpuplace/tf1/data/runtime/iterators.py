@@ -21,6 +21,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 from gpuplace.tf1.data.runtime.stages import END, Call, Following, Run, Stage
+from gpuplace.typing import Array, ArrayModule
 
 _TYPE_NAME = "N10tensorflow4data16IteratorResourceE"
 _numbers = itertools.count()
@@ -147,7 +148,7 @@ def _make(
 
 
 @compute("AnonymousIterator", "AnonymousIteratorV2")
-def _make_anonymous(xp: Any, *, output_types: Any, output_shapes: Any, ctx: KernelContext) -> Any:
+def _make_anonymous(xp: ArrayModule, *, output_types: Any, output_shapes: Any, ctx: KernelContext) -> Any:
     name = f"AnonymousIterator{next(_numbers)}"
     iterator = ctx.session.get_or_create(
         "", name, lambda: RunningIterator(output_types, output_shapes), ctx.device
@@ -158,7 +159,7 @@ def _make_anonymous(xp: Any, *, output_types: Any, output_shapes: Any, ctx: Kern
 
 @compute("OneShotIterator")
 def _make_one_shot(
-    xp: Any,
+    xp: ArrayModule,
     *,
     dataset_factory: Any,
     output_types: Any,
@@ -180,7 +181,7 @@ def _make_one_shot(
 
 
 @compute("MakeIterator")
-def _start(xp: Any, dataset: Stage, iterator: ResourceHandle, *, ctx: KernelContext) -> Any:
+def _start(xp: ArrayModule, dataset: Stage, iterator: ResourceHandle, *, ctx: KernelContext) -> Any:
     iterator_of(iterator).start(dataset, Run(ctx.session, ctx.device))
     return ()
 
@@ -201,7 +202,7 @@ def of_outputs(values: Sequence[Any]) -> Any:
 
 
 @compute("IteratorGetNext", "IteratorGetNextSync")
-def _next(xp: Any, iterator: ResourceHandle, *, output_shapes: Any) -> Any:
+def _next(xp: ArrayModule, iterator: ResourceHandle, *, output_shapes: Any) -> Array:
     element = checked(iterator_of(iterator).take(), output_shapes)
     if xp is not np:
         element = [
@@ -212,14 +213,14 @@ def _next(xp: Any, iterator: ResourceHandle, *, output_shapes: Any) -> Any:
 
 
 @compute("IteratorToStringHandle")
-def _to_string(xp: Any, resource_handle: ResourceHandle) -> Any:
+def _to_string(xp: ArrayModule, resource_handle: ResourceHandle) -> Array:
     iterator_of(resource_handle)
     return resource_handle.text
 
 
 @compute("IteratorFromStringHandle", "IteratorFromStringHandleV2")
 def _from_string(
-    xp: Any, string_handle: Any, *, output_types: Any, output_shapes: Any, ctx: KernelContext
+    xp: ArrayModule, string_handle: Array, *, output_types: Any, output_shapes: Any, ctx: KernelContext
 ) -> Any:
     if string_handle.ndim:
         raise InvalidArgumentError.of("string_handle must be a scalar")
@@ -277,7 +278,7 @@ def _reduce(
 
 
 @compute("DatasetToSingleElement")
-def _single(xp: Any, dataset: Stage, *, ctx: KernelContext) -> Any:
+def _single(xp: ArrayModule, dataset: Stage, *, ctx: KernelContext) -> Array:
     following = dataset.begin(Run(ctx.session, ctx.device))
     element = following()
     if element is END:
@@ -288,7 +289,7 @@ def _single(xp: Any, dataset: Stage, *, ctx: KernelContext) -> Any:
 
 
 @compute("DatasetCardinality", "ExperimentalDatasetCardinality")
-def _cardinality(xp: Any, input_dataset: Stage) -> Any:
+def _cardinality(xp: ArrayModule, input_dataset: Stage) -> Array:
     return np.array(input_dataset.cardinality(), np.int64)
 
 

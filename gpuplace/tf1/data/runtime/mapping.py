@@ -27,6 +27,7 @@ from gpuplace.tf1.data.runtime.stages import (
     Unchanged,
     invalid,
 )
+from gpuplace.typing import Array, ArrayModule
 
 
 def _that_may_end(function: Callable[[Element], Any], preserves: bool) -> Callable[[Element], Any]:
@@ -415,7 +416,7 @@ class GroupByReducer(Stage):
 
 @compute("MapDataset")
 def _map(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     other_arguments: list[Any],
     *,
@@ -428,10 +429,10 @@ def _map(
 
 @compute("ParallelMapDataset")
 def _parallel_map(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     other_arguments: list[Any],
-    num_parallel_calls: Any,
+    num_parallel_calls: Array,
     *,
     f: Any,
     preserve_cardinality: bool,
@@ -444,20 +445,22 @@ def _parallel_map(
 
 @compute("FilterDataset")
 def _filter(
-    xp: Any, input_dataset: Any, other_arguments: list[Any], *, predicate: Any, ctx: KernelContext
+    xp: ArrayModule, input_dataset: Any, other_arguments: list[Any], *, predicate: Any, ctx: KernelContext
 ) -> Any:
     return Filter(input_dataset, Call.of(ctx, predicate, other_arguments))
 
 
 @compute("TakeWhileDataset", "ExperimentalTakeWhileDataset")
 def _take_while(
-    xp: Any, input_dataset: Any, other_arguments: list[Any], *, predicate: Any, ctx: KernelContext
+    xp: ArrayModule, input_dataset: Any, other_arguments: list[Any], *, predicate: Any, ctx: KernelContext
 ) -> Any:
     return Filter(input_dataset, Call.of(ctx, predicate, other_arguments), stops=True)
 
 
 @compute("FlatMapDataset")
-def _flat_map(xp: Any, input_dataset: Any, other_arguments: list[Any], *, f: Any, ctx: KernelContext) -> Any:
+def _flat_map(
+    xp: ArrayModule, input_dataset: Any, other_arguments: list[Any], *, f: Any, ctx: KernelContext
+) -> Any:
     return FlatMap(input_dataset, Call.of(ctx, f, other_arguments))
 
 
@@ -467,7 +470,7 @@ def _cycle(length: Any) -> int:
 
 @compute("InterleaveDataset")
 def _interleave(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     other_arguments: list[Any],
     cycle_length: Any,
@@ -483,12 +486,12 @@ def _interleave(
 
 @compute("ParallelInterleaveDatasetV2")
 def _parallel_interleave_v2(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     other_arguments: list[Any],
     cycle_length: Any,
     block_length: Any,
-    num_parallel_calls: Any,
+    num_parallel_calls: Array,
     *,
     f: Any,
     ctx: KernelContext,
@@ -502,14 +505,14 @@ def _parallel_interleave_v2(
 
 @compute("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset")
 def _parallel_interleave(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     other_arguments: list[Any],
     cycle_length: Any,
     block_length: Any,
-    sloppy: Any,
-    buffer_output_elements: Any,
-    prefetch_input_elements: Any,
+    sloppy: Array,
+    buffer_output_elements: Array,
+    prefetch_input_elements: Array,
     *,
     f: Any,
     ctx: KernelContext,
@@ -533,13 +536,13 @@ def _scan(
 
 
 @compute("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset")
-def _ignore_errors(xp: Any, input_dataset: Any) -> Any:
+def _ignore_errors(xp: ArrayModule, input_dataset: Any) -> Any:
     return IgnoreErrors(input_dataset)
 
 
 @compute("GeneratorDataset")
 def _generator(
-    xp: Any,
+    xp: ArrayModule,
     init_func_other_args: list[Any],
     next_func_other_args: list[Any],
     finalize_func_other_args: list[Any],
@@ -559,7 +562,7 @@ def _generator(
 
 @compute("GroupByWindowDataset", "ExperimentalGroupByWindowDataset")
 def _group_by_window(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     key_func_other_arguments: list[Any],
     reduce_func_other_arguments: list[Any],
@@ -580,7 +583,7 @@ def _group_by_window(
 
 @compute("GroupByReducerDataset", "ExperimentalGroupByReducerDataset")
 def _group_by_reducer(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Any,
     key_func_other_arguments: list[Any],
     init_func_other_arguments: list[Any],

@@ -26,6 +26,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import scalar_shape
 from gpuplace.tf1.data.runtime.iterators import checked, of_outputs
 from gpuplace.tf1.data.runtime.stages import END, Element, Following, Run, Stage, invalid
+from gpuplace.typing import Array, ArrayModule
 
 _TYPE_NAME = "N10tensorflow4data12_GLOBAL__N_119MultiDeviceIteratorE"
 
@@ -114,31 +115,36 @@ def _make(xp: Any, *, devices: Any, shared_name: bytes, container: bytes, ctx: K
 
 @compute("MultiDeviceIteratorInit")
 def _start(
-    xp: Any,
+    xp: ArrayModule,
     dataset: Stage,
     multi_device_iterator: ResourceHandle,
-    max_buffer_size: Any,
+    max_buffer_size: Array,
     *,
     ctx: KernelContext,
-) -> Any:
+) -> Array:
     return np.array(_shared(multi_device_iterator).start(dataset, Run(ctx.session, ctx.device)), np.int64)
 
 
 @compute("MultiDeviceIteratorToStringHandle")
-def _to_string(xp: Any, multi_device_iterator: ResourceHandle) -> Any:
+def _to_string(xp: ArrayModule, multi_device_iterator: ResourceHandle) -> Array:
     _shared(multi_device_iterator)
     return multi_device_iterator.text
 
 
 @compute("MultiDeviceIteratorFromStringHandle")
-def _from_string(xp: Any, string_handle: Any, *, ctx: KernelContext) -> Any:
+def _from_string(xp: ArrayModule, string_handle: Any, *, ctx: KernelContext) -> Any:
     return ResourceHandle.named_by(string_handle, ctx.session, _TYPE_NAME)
 
 
 @compute("MultiDeviceIteratorGetNextFromShard")
 def _next(
-    xp: Any, multi_device_iterator: ResourceHandle, shard_num: Any, incarnation_id: Any, *, output_shapes: Any
-) -> Any:
+    xp: ArrayModule,
+    multi_device_iterator: ResourceHandle,
+    shard_num: Array,
+    incarnation_id: Array,
+    *,
+    output_shapes: Any,
+) -> Array:
     element = _shared(multi_device_iterator).take(int(shard_num), int(incarnation_id))
     return of_outputs(checked(element, output_shapes))
 
@@ -186,5 +192,5 @@ class Rebatched(Stage):
 
 
 @compute("RebatchDataset")
-def _rebatch(xp: Any, input_dataset: Stage, num_replicas: Any) -> Any:
+def _rebatch(xp: ArrayModule, input_dataset: Stage, num_replicas: Any) -> Any:
     return Rebatched(input_dataset, int(num_replicas))

@@ -22,6 +22,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new, new_list, scalar_shape
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.tf1.data.runtime.iterators import checked, iterator_of, of_outputs
+from gpuplace.typing import Array, ArrayModule
 
 
 class OptionalValue:
@@ -47,7 +48,7 @@ class OptionalValue:
         """Itself: it never changes."""
         return self
 
-    def zeros_like(self, xp: Any) -> OptionalValue:
+    def zeros_like(self, xp: ArrayModule) -> OptionalValue:
         """Zeros where there are tensors, nothing where there are none.
 
         Args:
@@ -75,7 +76,7 @@ class OptionalValue:
         return OptionalValue([np.asarray(a + b) if np.isscalar(a + b) else a + b for a, b in pairs])
 
 
-def _zeros(xp: Any, value: Any) -> Any:
+def _zeros(xp: ArrayModule, value: Array) -> Array:
     return value.zeros_like(xp) if hasattr(value, "zeros_like") else xp.zeros(value.shape, value.dtype)
 
 
@@ -95,22 +96,22 @@ def optional_of(value: Any) -> OptionalValue:
 
 
 @compute("OptionalFromValue")
-def _from_value(xp: Any, components: list[Any]) -> Any:
+def _from_value(xp: ArrayModule, components: list[Any]) -> Any:
     return OptionalValue(components)
 
 
 @compute("OptionalNone")
-def _none(xp: Any) -> Any:
+def _none(xp: ArrayModule) -> Any:
     return OptionalValue(None)
 
 
 @compute("OptionalHasValue")
-def _has_value(xp: Any, optional: Any) -> Any:
+def _has_value(xp: ArrayModule, optional: Array) -> Array:
     return np.asarray(optional_of(optional).components is not None)
 
 
 @compute("OptionalGetValue")
-def _get_value(xp: Any, optional: Any, *, output_types: Any, output_shapes: Any) -> Any:
+def _get_value(xp: ArrayModule, optional: Array, *, output_types: Any, output_shapes: Any) -> Array:
     components = optional_of(optional).components
     if components is None:
         raise InvalidArgumentError.of("The given optional does not have a value.")
@@ -128,7 +129,7 @@ def _get_value(xp: Any, optional: Any, *, output_types: Any, output_shapes: Any)
 
 
 @compute("IteratorGetNextAsOptional")
-def _next_as_optional(xp: Any, iterator: ResourceHandle, *, output_shapes: Any) -> Any:
+def _next_as_optional(xp: ArrayModule, iterator: ResourceHandle, *, output_shapes: Any) -> Any:
     try:
         return OptionalValue(checked(iterator_of(iterator).take(), output_shapes))
     except OutOfRangeError:

@@ -19,6 +19,7 @@ from typing import Any
 
 from gpuplace.kernels.compute import compute
 from gpuplace.tf1.data.runtime.stages import END, Call, Following, Run, Stage, Unchanged, invalid
+from gpuplace.typing import ArrayModule
 
 AUTOTUNE = -1
 """As many as keep who asks from waiting."""
@@ -162,5 +163,5 @@ class _Ahead:
 
 
 @compute("PrefetchDataset")
-def _prefetch(xp: Any, input_dataset: Any, buffer_size: Any) -> Any:
+def _prefetch(xp: ArrayModule, input_dataset: Any, buffer_size: Any) -> Any:
     return Prefetch(input_dataset, int(buffer_size))

@@ -14,6 +14,7 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import scalar_shape
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import Array, ArrayModule
 
 not_differentiable("RemoteCall", "UnwrapDatasetVariant", "WrapDatasetVariant")
 shape_function("UnwrapDatasetVariant", "WrapDatasetVariant")(scalar_shape)
@@ -25,12 +26,12 @@ def _not_known(op: Operation) -> Any:
 
 
 @compute("UnwrapDatasetVariant", "WrapDatasetVariant")
-def _same(xp: Any, input_handle: Any) -> Any:
+def _same(xp: ArrayModule, input_handle: Array) -> Array:
     return input_handle
 
 
 @compute("RemoteCall")
-def _remote_call(xp: Any, target: Any, args: list[Any], *, f: Any, ctx: KernelContext) -> Any:
+def _remote_call(xp: ArrayModule, target: Array, args: list[Any], *, f: Any, ctx: KernelContext) -> Any:
     device = _full_name(bytes(target[()]).decode(), ctx.device)
     call = ctx.session.kernel_state(
         f"{f.name}/RemoteCall/{device}",

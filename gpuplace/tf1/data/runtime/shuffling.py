@@ -32,6 +32,7 @@ from gpuplace.tf1.data.runtime.stages import (
     invalid,
     number_element,
 )
+from gpuplace.typing import ArrayModule
 
 _FEWEST_BLOCKS, _MOST_BLOCKS = 16, 1024
 _MOST_EPOCHS = 3
@@ -216,14 +217,20 @@ class Random(Stage):
 
 @compute("ShuffleDataset")
 def _shuffle(
-    xp: Any, input_dataset: Any, buffer_size: Any, seed: Any, seed2: Any, *, reshuffle_each_iteration: bool
+    xp: ArrayModule,
+    input_dataset: Any,
+    buffer_size: Any,
+    seed: Any,
+    seed2: Any,
+    *,
+    reshuffle_each_iteration: bool,
 ) -> Any:
     return Shuffle(input_dataset, int(buffer_size), seeds_or_random(seed, seed2), reshuffle_each_iteration)
 
 
 @compute("ShuffleAndRepeatDataset")
 def _shuffle_and_repeat(
-    xp: Any, input_dataset: Any, buffer_size: Any, seed: Any, seed2: Any, count: Any
+    xp: ArrayModule, input_dataset: Any, buffer_size: Any, seed: Any, seed2: Any, count: Any
 ) -> Any:
     if int(count) < -1 or int(count) == 0:
         raise invalid("count must be greater than zero or equal to -1.")
@@ -231,7 +238,7 @@ def _shuffle_and_repeat(
 
 
 @compute("RandomDataset", "ExperimentalRandomDataset")
-def _random(xp: Any, seed: Any, seed2: Any) -> Any:
+def _random(xp: ArrayModule, seed: Any, seed2: Any) -> Any:
     return Random(seeds_or_random(seed, seed2))
 
 

@@ -19,10 +19,11 @@ from gpuplace.kernels.compute import compute
 from gpuplace.shapes import brackets
 from gpuplace.tf1.data.runtime.batching import Batch
 from gpuplace.tf1.data.runtime.stages import Element, Kept, Stage, invalid
+from gpuplace.typing import ArrayModule
 
 
 @compute("SparseTensorSliceDataset")
-def _slices(xp: Any, indices: Any, values: Any, dense_shape: Any) -> Any:
+def _slices(xp: ArrayModule, indices: Any, values: Any, dense_shape: Any) -> Any:
     for what, array, rank in (("indices", indices, 2), ("values", values, 1), ("shape", dense_shape, 1)):
         if array.ndim != rank:
             kind = "matrix" if rank == 2 else "vector"
@@ -98,5 +99,5 @@ class SparseBatch(Batch):
 
 
 @compute("DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDataset")
-def _dense_to_sparse(xp: Any, input_dataset: Stage, batch_size: Any, row_shape: Any) -> Any:
+def _dense_to_sparse(xp: ArrayModule, input_dataset: Stage, batch_size: Any, row_shape: Any) -> Any:
     return SparseBatch(input_dataset, int(batch_size), row_shape.tolist())

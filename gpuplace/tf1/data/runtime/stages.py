@@ -25,6 +25,7 @@ from gpuplace.errors import CancelledError, InvalidArgumentError
 from gpuplace.kernels.cancellation import Cancellation, check_deadline, step_limits
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import CallResources, SessionResources
+from gpuplace.typing import Array, ArrayModule
 
 Element = Sequence[Any]
 """The values that an element consists of."""
@@ -691,67 +692,69 @@ def _tensors(xp: Any, components: list[Any]) -> Any:
 
 
 @compute("TensorSliceDataset")
-def _slices(xp: Any, components: list[Any]) -> Any:
+def _slices(xp: ArrayModule, components: list[Any]) -> Any:
     return Slices(components)
 
 
 @compute("RangeDataset")
-def _range(xp: Any, start: Any, stop: Any, step: Any) -> Any:
+def _range(xp: ArrayModule, start: Any, stop: Any, step: Any) -> Any:
     return Range(int(start), int(stop), int(step))
 
 
 @compute("ZipDataset")
-def _zip(xp: Any, input_datasets: list[Any]) -> Any:
+def _zip(xp: ArrayModule, input_datasets: list[Any]) -> Any:
     return Zip(*input_datasets)
 
 
 @compute("ConcatenateDataset")
-def _concatenate(xp: Any, input_dataset: Any, another_dataset: Any) -> Any:
+def _concatenate(xp: ArrayModule, input_dataset: Any, another_dataset: Any) -> Any:
     return Concatenate(input_dataset, another_dataset)
 
 
 @compute("RepeatDataset")
-def _repeat(xp: Any, input_dataset: Any, count: Any) -> Any:
+def _repeat(xp: ArrayModule, input_dataset: Any, count: Any) -> Any:
     return Repeat(input_dataset, int(count))
 
 
 @compute("TakeDataset")
-def _take(xp: Any, input_dataset: Any, count: Any) -> Any:
+def _take(xp: ArrayModule, input_dataset: Any, count: Any) -> Any:
     return Take(input_dataset, int(count))
 
 
 @compute("SkipDataset")
-def _skip(xp: Any, input_dataset: Any, count: Any) -> Any:
+def _skip(xp: ArrayModule, input_dataset: Any, count: Any) -> Any:
     return Skip(input_dataset, int(count))
 
 
 @compute("ShardDataset")
-def _shard(xp: Any, input_dataset: Any, num_shards: Any, index: Any) -> Any:
+def _shard(xp: ArrayModule, input_dataset: Any, num_shards: Any, index: Any) -> Any:
     return Shard(input_dataset, int(num_shards), int(index))
 
 
 @compute("WindowDataset")
-def _window(xp: Any, input_dataset: Any, size: Any, shift: Any, stride: Any, drop_remainder: Any) -> Any:
+def _window(
+    xp: ArrayModule, input_dataset: Any, size: Any, shift: Any, stride: Any, drop_remainder: Any
+) -> Any:
     return Window(input_dataset, int(size), int(shift), int(stride), bool(drop_remainder))
 
 
 @compute("UnbatchDataset", "ExperimentalUnbatchDataset")
-def _unbatch(xp: Any, input_dataset: Any) -> Any:
+def _unbatch(xp: ArrayModule, input_dataset: Any) -> Any:
     return Unbatch(input_dataset)
 
 
 @compute("UniqueDataset", "ExperimentalUniqueDataset")
-def _unique(xp: Any, input_dataset: Any) -> Any:
+def _unique(xp: ArrayModule, input_dataset: Any) -> Any:
     return Unique(input_dataset)
 
 
 @compute("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset")
-def _directed(xp: Any, selector_input_dataset: Any, data_input_datasets: list[Any]) -> Any:
+def _directed(xp: ArrayModule, selector_input_dataset: Any, data_input_datasets: list[Any]) -> Any:
     return Directed(selector_input_dataset, *data_input_datasets)
 
 
 @compute("ModelDataset")
-def _model(xp: Any, input_dataset: Any) -> Any:
+def _model(xp: ArrayModule, input_dataset: Any) -> Any:
     return Unchanged(input_dataset)
 
 
@@ -761,5 +764,5 @@ def _model(xp: Any, input_dataset: Any) -> Any:
     "ExperimentalMaxIntraOpParallelismDataset",
     "ExperimentalPrivateThreadPoolDataset",
 )
-def _with_threads(xp: Any, input_dataset: Any, threads: Any) -> Any:
+def _with_threads(xp: ArrayModule, input_dataset: Any, threads: Array) -> Any:
     return Unchanged(input_dataset)

@@ -27,6 +27,7 @@ from gpuplace.shapes import SCALAR_SHAPE
 from gpuplace.tf1.data.runtime.stages import END, Element, Following, Run, Stage, invalid
 from gpuplace.tf1.input.csv import fields_of, value_of
 from gpuplace.tf1.input.parsing_kernels import parsed_examples
+from gpuplace.typing import Array, ArrayModule
 
 
 def _scalar(value: Any, dtype: DType) -> Any:
@@ -107,15 +108,15 @@ class CsvRecords(Stage):
 
 @compute("CSVDataset", "ExperimentalCSVDataset")
 def _csv(
-    xp: Any,
+    xp: ArrayModule,
     filenames: Any,
     compression_type: Any,
-    buffer_size: Any,
+    buffer_size: Array,
     header: Any,
     field_delim: Any,
     use_quote_delim: Any,
     na_value: Any,
-    select_cols: Any,
+    select_cols: Array,
     record_defaults: list[Any],
     *,
     output_types: Any,
@@ -218,7 +219,7 @@ def _of_database(value: Any, dtype: DType) -> Any:
 
 
 @compute("SqlDataset", "ExperimentalSqlDataset")
-def _sql(xp: Any, driver_name: Any, data_source_name: Any, query: Any, *, output_types: Any) -> Any:
+def _sql(xp: ArrayModule, driver_name: Any, data_source_name: Any, query: Any, *, output_types: Any) -> Any:
     if driver_name[()] != b"sqlite":
         raise invalid(
             f"The database type, {driver_name[()].decode()}, is not supported by SqlDataset. The set of supported"
@@ -267,9 +268,9 @@ def _packed(sparse: Sequence[Any]) -> Any:
 
 @compute("ParseExampleDataset", "ExperimentalParseExampleDataset")
 def _parse_examples(
-    xp: Any,
+    xp: ArrayModule,
     input_dataset: Stage,
-    num_parallel_calls: Any,
+    num_parallel_calls: Array,
     dense_defaults: list[Any],
     *,
     sparse_keys: Sequence[bytes],
@@ -291,7 +292,7 @@ def _parse_examples(
 
 @compute("DatasetToTFRecord", "ExperimentalDatasetToTFRecord")
 def _write(
-    xp: Any, input_dataset: Stage, filename: Any, compression_type: Any, *, ctx: KernelContext
+    xp: ArrayModule, input_dataset: Stage, filename: Any, compression_type: Any, *, ctx: KernelContext
 ) -> tuple[()]:
     kind = compression_type[()].decode()
     if kind not in ("", "ZLIB", "GZIP"):

@@ -38,6 +38,7 @@ from gpuplace.tf1.functions.flow.graphs import (
 from gpuplace.tf1.functions.flow.loop_slices import keep_slices
 from gpuplace.tf1.functions.flow.while_v2 import ORIGINAL_OUTPUTS, add_while
 from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
+from gpuplace.typing import TensorLike
 
 COUNTERS = 3
 """The number of variables before the gradients: iterations done, the most of them, and how many there are."""
@@ -192,7 +193,7 @@ def _of_while(op: Operation, *grads: Any) -> list[Any]:
     return [*_results(outputs, given, made), *[None] * len(made.lists)]
 
 
-def _preprocessed(grad: Any, of_body: Tensor, of_loop: Tensor) -> Any:
+def _preprocessed(grad: TensorLike, of_body: Tensor, of_loop: Tensor) -> Any:
     """The gradient to begin with, for a result of the loop; None where none goes through it."""
     if not _goes_through(of_body):
         return None

@@ -21,6 +21,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import find_gradient as get_gradient_function
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.variables.variables import Variable
+from gpuplace.typing import DTypeLike
 
 __all__ = [
     "EagerTensor", "Operation", "RegisterShape", "convert_to_tensor_or_composite",
@@ -179,7 +180,9 @@ def register_dense_tensor_like_type(tensor_type: type) -> None:
     _dense_types.append(tensor_type)
 
 
-def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_composite(
+    value: Any, dtype: DTypeLike | None = None, name: str | None = None
+) -> Any:
     """A tensor of a value, or a sparse one or ``IndexedSlices`` as it is.
 
     Args:

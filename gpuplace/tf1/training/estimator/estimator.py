@@ -57,6 +57,7 @@ from gpuplace.tf1.training.saver_hooks import CheckpointSaverHook, CheckpointSav
 from gpuplace.tf1.training.scaffold import Scaffold
 from gpuplace.tf1.training.session_run_hook import SessionRunHook
 from gpuplace.tf1.training.warm_start import warm_start
+from gpuplace.typing import TensorLike
 
 __all__ = ["Estimator", "WarmStartSettings"]
 
@@ -321,7 +322,7 @@ class Estimator:
                 )
             return result
 
-        def build(features: Any, labels: Any) -> tuple[Any, ...]:
+        def build(features: TensorLike, labels: TensorLike) -> tuple[Any, ...]:
             return tuple(self._build(features, labels, ModeKeys.TRAIN, self.config))
 
         iterator = strategy.make_input_fn_iterator(dataset)
@@ -733,7 +734,7 @@ def _checked_listeners(listeners: Any) -> list[CheckpointSaverListener]:
     return found
 
 
-def _only(predictions: Any, keys: Any) -> Any:
+def _only(predictions: TensorLike, keys: Any) -> Any:
     if not keys:
         return predictions
     if not isinstance(predictions, dict):

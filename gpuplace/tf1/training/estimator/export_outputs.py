@@ -29,6 +29,7 @@ from gpuplace.tf1.saving.signatures import (
     predict_signature_def,
     regression_signature_def,
 )
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "ClassificationOutput", "ExportOutput", "PredictOutput", "RegressionOutput", "build_all_signature_defs",
@@ -107,7 +108,7 @@ class ClassificationOutput(ExportOutput):
         ValueError: both are None, or one has another type.
     """
 
-    def __init__(self, scores: Any = None, classes: Any = None) -> None:
+    def __init__(self, scores: TensorLike | None = None, classes: TensorLike | None = None) -> None:
         if scores is not None and not (isinstance(scores, Tensor) and scores.dtype.is_floating):
             raise ValueError(f"Classification scores must be a float32 Tensor; got {scores}")
         if classes is not None and not (isinstance(classes, Tensor) and classes.dtype.base_dtype == string):
@@ -172,7 +173,7 @@ class PredictOutput(ExportOutput):
         return predict_signature_def(receiver_tensors, self.outputs)
 
 
-def checked_export_outputs(outputs: Any, predictions: Any) -> dict[str, ExportOutput]:
+def checked_export_outputs(outputs: Any, predictions: TensorLike) -> dict[str, ExportOutput]:
     """The outputs of a model to predict, one of them the default.
 
     Args:

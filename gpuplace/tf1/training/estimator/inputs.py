@@ -24,6 +24,7 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.elementwise import maximum
 from gpuplace.tf1.input.queue_runner import QueueRunner, add_queue_runner
 from gpuplace.tf1.input.queues import FIFOQueue, QueueBase, RandomShuffleQueue
+from gpuplace.typing import TensorLike
 
 __all__ = ["numpy_input_fn", "pandas_input_fn"]
 
@@ -124,8 +125,8 @@ def _check_shuffle(shuffle: Any, advice: str) -> None:
 
 
 def numpy_input_fn(
-    x: Any,
-    y: Any = None,
+    x: TensorLike,
+    y: TensorLike | None = None,
     batch_size: int = 128,
     num_epochs: int | None = 1,
     shuffle: bool | None = None,
@@ -182,7 +183,7 @@ def numpy_input_fn(
     return input_fn
 
 
-def _sorted_features(x: Any) -> dict[str, Any]:
+def _sorted_features(x: TensorLike) -> dict[str, Any]:
     if isinstance(x, dict):
         if not x:
             raise ValueError("x cannot be an empty dict")

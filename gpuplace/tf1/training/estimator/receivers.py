@@ -14,6 +14,7 @@ from gpuplace.ops.array.constant import placeholder
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.shapes import TensorShape
 from gpuplace.tf1.input.parsing import parse_example
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "ServingInputReceiver", "TensorServingInputReceiver", "build_parsing_serving_input_receiver_fn",
@@ -90,7 +91,7 @@ class TensorServingInputReceiver(_Receiver):
 
     def __new__(
         cls,
-        features: Any,
+        features: TensorLike,
         receiver_tensors: Any,
         receiver_tensors_alternatives: Mapping[str, Any] | None = None,
     ) -> TensorServingInputReceiver:

@@ -135,7 +135,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
 
 
 def _fixes(placement: Placement) -> Sequence[Fix]:
-    """What lets TensorFlow place the graph, if it refuses it."""
+    """Return the changes with which TensorFlow places the graph, if it refuses it."""
     if not placement.errors:
         return ()
     from gpuplace.cli.fixes import fixes_of  # the explorer's settings, which other pages do without

@@ -1,1 +1,1 @@
-"""Scripts and style sheets of the explorer and of report pages, and what Python and the scripts both go by."""
+"""Scripts and style sheets of the explorer and of report pages, and the rules that Python and the scripts share."""

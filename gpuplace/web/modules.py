@@ -1,13 +1,13 @@
 """The scripts as JavaScript modules, for pages that may fetch nothing.
 
-Modules import each other by name, ``import { element } from "gpuplace/dom.js";``. A browser has to be told where a name
-leads, and there is no server to ask:
+Modules import each other by name, ``import { element } from "gpuplace/dom.js";``. The browser cannot
+ask a server for them, so each page maps the names itself:
 
 - A report page has an import map that gives each name the module itself, as a ``data:`` URL.
 - A widget is one module, as anywidget wants it, and may not add to the notebook's import map. So it is a small loader
   (``widgets/load.js``) with the texts of the others: each gets a ``blob:`` URL, which is written where others name it.
 
-``gpuplace/rules.js`` is ``rules.json``. The names of others are those of their files in this folder and those below it.
+``gpuplace/rules.js`` is ``rules.json``. All other names are file names in this folder and its subfolders.
 
 >>> list(modules("gpuplace/widgets/panel_view.js"))
 ['gpuplace/rules.js', 'gpuplace/dom.js', 'gpuplace/text.js', 'gpuplace/widgets/panel_view.js']
@@ -59,7 +59,7 @@ def names_imported(text: str) -> dict[str, tuple[str, ...]]:
 
 @cache
 def modules(name: str) -> dict[str, str]:
-    """A module and all that it needs, name -> text, each behind those that it imports."""
+    """Return a module and its dependencies, name -> text, each after the modules that it imports."""
     text = module_text(name)
     found: dict[str, str] = {}
     for needed in names_imported(text):

@@ -1,16 +1,16 @@
-"""What Python and the scripts both go by: ``rules.json``, read here and given to the scripts as a module.
+"""Rules that Python and the scripts share: ``rules.json``, loaded here and passed to the scripts as a module.
 
 ======== ===============================================================================================
-folding  how many scopes are opened unasked, boxes that a picture never exceeds, from when on what is
-         alike becomes one box, how many alike that takes, neighbours that a card lists
-text     font and sizes in points, and after how many letters a name is cut
-box      paddings, bar, corners and pens of a box, in points
-line     pens, dashes and labels of lines; a line of many tensors is at most ``most_wider`` wider
-colours  fills of devices and steps, and what is around the boxes in the light and the dark theme
-units    of bytes, each 1024 of the one before; of times, with their microseconds
-words    what boxes, legends and cards say; braces hold what is filled in
-lights   what can be lit, what to do first, and what is told
-tables   titles of columns
+folding  number of scopes opened in the first view, most boxes of a picture, thresholds for merging
+         similar boxes, number of neighbours listed in a card
+text     font, sizes in points, and the length at which names are cut
+box      padding, bar, corners and pens of a box, in points
+line     pens, dashes and labels of lines; the line of many tensors is at most ``most_wider`` wider
+colours  fills of devices and steps, and the colours around the boxes in the light and the dark theme
+units    units of bytes, each 1024 of the one before; units of time, in microseconds
+words    texts of boxes, legends and cards, with placeholders in braces
+lights   what can be highlighted, the condition for it, and the message
+tables   column titles
 ======== ===============================================================================================
 
 >>> RULES["colours"]["gpus"][2], words("asked", request="/gpu:1")
@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 RULES: dict[str, Any] = json.loads(Path(__file__).with_name("rules.json").read_text(encoding="utf-8"))
-"""The sections by name."""
+"""Section name -> section."""
 _WORDS: dict[str, str] = RULES["words"]
 
 
 def words(name: str, **values: object) -> str:
-    """One of the ``words``, filled in."""
+    """Return one of the ``words`` with its placeholders filled in."""
     return _WORDS[name].format(**values)

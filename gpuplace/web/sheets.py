@@ -13,7 +13,7 @@ PAGE_SHEETS = (*EXPLORER_SHEETS, "page.css")
 """Of a report page."""
 _FOLDER = Path(__file__).parent / "styles"
 _ROLES = ("edge", "copy", "alarm", "mark", "path")
-"""What has a colour of ours in a notebook as well; paper and ink are the notebook's."""
+"""Roles with gpuplace's own colour also in a notebook; paper and ink follow the notebook's theme."""
 _NOTEBOOKS = {
     "ui-font-color1": "ink",
     "ui-font-color2": "faint",
@@ -83,7 +83,7 @@ def colours_sheet() -> str:
 
 
 def page_colours_sheet() -> str:
-    """What a report page has in the place of a notebook's theme: the browser's, and the light one on paper."""
+    """Return the colours of a report page: the browser's theme, and the light theme in print."""
     themes = RULES["colours"]["themes"]
     root = {
         theme: "".join(f"  --jp-{name}: {colours[role]};\n" for name, role in _NOTEBOOKS.items())

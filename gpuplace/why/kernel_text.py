@@ -1,4 +1,4 @@
-"""What a node's kernels allow, in words: its possible device types, and dtypes for which a kernel exists.
+"""Texts about a node's kernels: its possible device types, and the dtypes for which a kernel exists.
 
 Source: the catalogue's rows, which are TensorFlow's registrations of releases 1.15 and 2.21.
 """

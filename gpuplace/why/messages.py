@@ -436,7 +436,7 @@ def _new_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, i
 
 
 def _no_cuda(placement: Placed, request: ParsedName | None) -> str:
-    """What a TensorFlow built without CUDA adds when a GPU is requested."""
+    """Sentence that a TensorFlow without CUDA adds when a GPU is requested."""
     origin = placement.device_set.origin
     if origin is None or not origin.machine.is_cpu_build:
         return ""

@@ -1,4 +1,4 @@
-"""What `log_device_placement` prints: the "Device mapping" block and a line per node, as each release writes them.
+"""Text of `log_device_placement`: the "Device mapping" block and a line per node, as each release writes them.
 
 =======  ============================================  ==============================================
 release  a line                                        order of lines

@@ -1,4 +1,4 @@
-"""What would have to change to get a node onto a device of another type.
+"""Changes that would move a node to a device of another type.
 
 A proposed request is tried first: the bindings of the node's group are merged again with it. The remedy names it only
 if nothing clashes and only the proposed device type remains::

@@ -1,4 +1,4 @@
-"""What ties a node to other nodes of its group: a path of edges and `_class` entries.
+"""Connections of a node to other nodes of its colocation group: a path of edges and `_class` entries.
 
     e is colocated with v, resource edge v -> r        from e to r
 

@@ -274,7 +274,7 @@ class WhatIf:
         return self.graph.requested_device(node) if name is None else name.to_string()
 
     def _decided(self, first: int, leaders: Iterable[int]) -> int:
-        """Return a group's device: that of its leaders if they agree and it may have it, else its first choice."""
+        """Return a group's device: that of its leaders if they agree and it may have it, otherwise its first choice."""
         assigned = self.single.assigned.get(first)
         if assigned is not None:
             return self.placed.chooser.position[assigned.to_string()]

@@ -533,7 +533,7 @@ _TABLE: dict[str, list[tuple]] = {
             Placed("variable takes the request", {"x": "CPU:0"}),
         ),
         (
-            "Random numbers are no generators",
+            "Random numbers are not generators",
             Placed("random numbers do not follow", {"u": "GPU:0", "n": "GPU:1"}),
         ),
         ("The placer visits generators last.", "test_placement_log.py::test_order_of_lines"),

@@ -400,6 +400,9 @@ Source: tensorflow/python/framework/tensor_util.py, release 1.15.
 EVALUATED_OF_INPUTS = frozenset({"Cast", "Concat", "ConcatV2", "Equal", "Fill", "NotEqual", "Pack", "Range"})
 """Ops whose values it works out where it knows those of the inputs."""
 
+ENDS_OF_LOSS_TERMS = frozenset({"L2Loss", "Max", "Mean", "Min", "Prod", "Sum"})
+"""Reductions at which a term of a loss ends."""
+
 ARGUMENTS_RENAMED = {
     **{
         (op_type, "reduction_indices"): "axis"

@@ -9,7 +9,7 @@ def rows() -> list[list[str]]:
     """Return the layers of each row, from the lowest row to the highest."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.split("\n| layers | contents |\n|---|---|\n")[1].split("\n\n")[0]
-    return [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()]
+    return [re.findall(r"`([\w.]+)`", line.split("|")[1]) for line in table.splitlines()]
 
 
 def test_each_layer_is_in_one_row():

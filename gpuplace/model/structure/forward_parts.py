@@ -10,7 +10,15 @@ from os.path import commonprefix
 
 import numpy as np
 
-from gpuplace.graph.op_sets import ALL_SWITCHES, IDENTITY_OPS, LOOP_OPS, MERGES, SWITCHES, SWITCHES_OF_MANY
+from gpuplace.graph.op_sets import (
+    ALL_SWITCHES,
+    ENDS_OF_LOSS_TERMS,
+    IDENTITY_OPS,
+    LOOP_OPS,
+    MERGES,
+    SWITCHES,
+    SWITCHES_OF_MANY,
+)
 from gpuplace.model.structure import copies
 from gpuplace.model.structure.division import MOST, Item, Links, divided, grouped
 from gpuplace.model.structure.part_tree import PartTree
@@ -28,8 +36,6 @@ _LOOP_PARTS = ("condition", "body", "loop variables")
 _BRANCHES = ("false branch", "true branch")
 """Labels of the branches of a `Switch`, by its output."""
 _BRANCH_ENDS = "switches and merges"
-_REDUCTIONS = frozenset({"Max", "Mean", "Min", "Prod", "Sum", "L2Loss"})
-"""Op types at which a term of a loss ends."""
 _FEW_INPUTS = 3
 """Up to this number, inputs are separate boxes."""
 
@@ -220,7 +226,7 @@ class ForwardParts:
         term_of = list(range(len(items)))
         for position in reversed(range(len(items))):
             item = items[position]
-            ends_here = item.key >= 0 or view.op_types[self.op_type[-1 - item.key]] in _REDUCTIONS
+            ends_here = item.key >= 0 or view.op_types[self.op_type[-1 - item.key]] in ENDS_OF_LOSS_TERMS
             terms = {term_of[after] for after in afters.get(position, ())}
             if id(item) in is_loss and not ends_here and len(terms) == 1:
                 term = terms.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace.cost.item_times import POLL_SECONDS
 from gpuplace.cost.step_flow import COPY, ON_GPU
@@ -106,12 +106,13 @@ def _kind_of_way(text: str) -> str:
     return f"{head}, {source.partition(':')[0]} to {target.partition(':')[0]}"
 
 
-def explanation(step: Any, *, memory: bool = True) -> str:
+def explanation(step: Any, *, memory: bool = True, with_breakdown: bool = True) -> str:
     """Return the text of an estimate.
 
     Args:
         step: the estimate.
         memory: whether to describe the contents of the memory.
+        with_breakdown: whether to include the breakdown of the step time.
     """
     total = step.step_time
     subject = step.subject
@@ -119,8 +120,9 @@ def explanation(step: Any, *, memory: bool = True) -> str:
     lines += [subject.outside_text] if subject.outside_text else []
     lines += _loop_lines(step)
     if total:
-        parts = [(what, lasted) for what, lasted in waits(step).items() if lasted >= _WORTH_SAYING * total]
-        lines.append(f"Breakdown of the step time: {_breakdown(parts[: _MOST + 2], total)}.")
+        if with_breakdown:
+            parts = [f"{name} {share}% ({seconds_text(seconds)})" for name, share, seconds in breakdown(step)]
+            lines.append(f"Breakdown of the step time: {', '.join(parts)}.")
         lines += _gpu_lines(step)
     moved = step.copies
     if moved:
@@ -157,11 +159,33 @@ def explanation(step: Any, *, memory: bool = True) -> str:
     return "\n".join(lines)
 
 
-def _breakdown(parts: list[tuple[str, float]], total: float) -> str:
-    """Return the activities of a step with their shares, which add up to 100 %.
+class TimeShare(NamedTuple):
+    """A part of the step time."""
 
-    >>> _breakdown([("GPU kernels", 0.02), ("CPU kernels", 0.01)], 0.031)
-    'GPU kernels 65% (20 ms), CPU kernels 32% (10 ms), other 3% (1 ms)'
+    name: str
+    """Activity on the critical path."""
+    percent: int
+    """Share of the step time; the shares of a step add up to 100."""
+    seconds: float
+    """Time on the critical path."""
+
+
+def breakdown(step: Any) -> list[TimeShare]:
+    """Return the parts of the step time, the largest first; small parts are combined as "other".
+
+    Args:
+        step: the estimate.
+    """
+    total = step.step_time
+    large = [(name, seconds) for name, seconds in waits(step).items() if seconds >= _WORTH_SAYING * total]
+    return _with_shares(large[: _MOST + 2], total) if total else []
+
+
+def _with_shares(parts: list[tuple[str, float]], total: float) -> list[TimeShare]:
+    """Return the parts of a step with their shares, without parts of 0 %.
+
+    >>> [(part.name, part.percent) for part in _with_shares([("GPU kernels", 0.02), ("CPU kernels", 0.01)], 0.031)]
+    [('GPU kernels', 65), ('CPU kernels', 32), ('other', 3)]
     """
     parts = [*parts, ("other", max(total - sum(seconds for _, seconds in parts), 0.0))]
     shares = [int(100 * seconds / total) for _, seconds in parts]
@@ -169,12 +193,11 @@ def _breakdown(parts: list[tuple[str, float]], total: float) -> str:
     by_remainder = sorted(range(len(parts)), key=lambda at: shares[at] - 100 * parts[at][1] / total)
     for at in by_remainder[: 100 - sum(shares)]:
         shares[at] += 1
-    shown = zip(parts, shares, strict=True)
-    return ", ".join(
-        f"{name.replace(', ', ' from ')} {share}% ({seconds_text(seconds)})"
-        for (name, seconds), share in shown
+    return [
+        TimeShare(name.replace(", ", " from "), share, seconds)
+        for (name, seconds), share in zip(parts, shares, strict=True)
         if share
-    )
+    ]
 
 
 def _label(step: Any, device: str) -> str:

@@ -209,7 +209,7 @@ def test_bad_input_gets_an_answer_that_says_what_it_assumed_or_a_clear_error():
     assert 0 < empty.step_time < 0.1 and empty.peak_memory[GPU_0] > 0
     with tf.Graph().as_default() as nothing:
         pass
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no nodes: there is no step to run"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no nodes, so there is no step to run"):
         tf.estimate(nothing, machine="cpu")
 
 

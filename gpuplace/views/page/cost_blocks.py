@@ -8,7 +8,7 @@ from typing import Any
 from gpuplace.cost.comparison import Comparison
 from gpuplace.cost.grid import GridRow
 from gpuplace.cost.memory.memory_curve import memory_curve
-from gpuplace.cost.sentences import explanation, peak_text
+from gpuplace.cost.sentences import breakdown, explanation, peak_text
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.views.tables.blocks import (
     Block,
@@ -64,12 +64,27 @@ def cost_blocks(step: StepEstimate, before: float | None = None) -> list[Block]:
     if before is not None:
         told += f" ({change_text(step.step_time, before)})"
     blocks = [text_block(f"{told}. {step.guessed:.0%} of the kernels' time rests on guesses.", "status")]
-    blocks.append(text_block("\n".join(explanation(step).splitlines()[1:])))
+    blocks.append(text_block("\n".join(explanation(step, with_breakdown=False).splitlines()[1:])))
+    if step.step_time:
+        blocks.append(_breakdown(step))
     ops, nodes = _longest(step)
     blocks.append(_side_by_side([_devices(step)], _memory(step)))
     blocks.append(_side_by_side([ops], _copies(step)))
     blocks.append(nodes)
     return blocks
+
+
+def _breakdown(step: StepEstimate) -> Block:
+    """Return the parts of the step time as bars, whose shares add up to 100 %."""
+    rows = [
+        [
+            {"strong": part.name},
+            {"bar": [[part.percent / 100, "busy", part.name]], "text": f"{part.percent}%"},
+            seconds_text(part.seconds),
+        ]
+        for part in breakdown(step)
+    ]
+    return table_block("Breakdown of the step time", ["part", "share", "time"], rows, [2])
 
 
 def _side_by_side(*parts: list[Block]) -> Block:

@@ -378,7 +378,7 @@ def test_absurd_shapes_are_refused(trained, sizes, batch):
 def test_shapes_as_texts_have_batches_too(trained):
     step = tf.estimate(trained, "train", {"images": "?,28,28,1"}, machine="1x V100", batch=16)
     assert step.shapes["images"].as_list() == [16, 28, 28, 1]
-    with pytest.raises(TypeError, match="feeds: tensors, or their names"):
+    with pytest.raises(TypeError, match="feeds must be a dict from tensors or names"):
         tf.estimate(trained, "train", [("images", (1, 28, 28, 1))], machine="1x V100")
 
 

@@ -122,7 +122,7 @@ def test_a_saved_model_is_opened_by_its_file(page):
 
 
 @pytest.mark.parametrize(
-    "name, told", [("damaged.pb", "damaged.pb"), ("link.pb", "outside of the folder that this server serves")]
+    "name, told", [("damaged.pb", "damaged.pb"), ("link.pb", "outside the folder that this server serves")]
 )
 def test_what_cannot_be_opened_is_explained(page, screenshots, name, told):
     from playwright.sync_api import expect

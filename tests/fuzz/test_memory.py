@@ -118,7 +118,7 @@ CASES = {
     "outputs that would all become tensors": (
         "for i in range(100):\n    add(made, f'u{i}', 'Unpack', 'a', T=1).attr['num'].i = 1 << 20\n"
         "print(answer(lambda: imported(made)))",
-        "ResourceExhaustedError: Node 'u1' (Unpack) and those before it have more outputs",
+        "ResourceExhaustedError: Node 'u1' (Unpack) and the nodes before it have too many outputs",
     ),
     "a signature that names one list of types for each argument": (
         "function(made, 'f')\nsignature = made.library.function[0].signature\n"

@@ -69,7 +69,7 @@ def status_blocks(
         blocks.append(
             {
                 "kind": "trail",
-                "label": "Callers of this function",
+                "label": "Where this function is called",
                 "steps": [{"label": label, "action": f"trail:{i}"} for i, label in enumerate(trail)],
             }
         )

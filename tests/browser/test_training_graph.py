@@ -346,7 +346,7 @@ def test_every_setting(opened, explorer, screenshots):
     type_into("device_count CPU", "2")
     expect(legend).to_contain_text("CPU:1")
     type_into("device_count CPU", "two")
-    expect(explorer.get_by_role("alert")).to_contain_text("is a whole number")
+    expect(explorer.get_by_role("alert")).to_contain_text("must be an integer")
     type_into("per_process_gpu_memory_fraction", "0.25")
     explorer.get_by_label("allow_growth").check()
     explorer.get_by_role("tab", name="Devices").click()

@@ -26,7 +26,9 @@ def load_resource(path: str) -> bytes:
     Raises:
         OSError: it cannot be read.
     """
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    root = os.path.abspath(__file__)
+    for _ in range(4):  # up from gpuplace/tf1/stand_in/platform
+        root = os.path.dirname(root)
     with open(os.path.join(root, path), "rb") as stream:
         return stream.read()
 

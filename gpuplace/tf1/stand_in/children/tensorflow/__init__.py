@@ -13,7 +13,7 @@ from pathlib import Path
 def _load_package() -> None:
     """Imports the gpuplace that this file is of, whether or not it is on this process's path."""
     if "gpuplace" not in sys.modules:
-        spec = PathFinder.find_spec("gpuplace", [str(Path(__file__).resolve().parents[4])])
+        spec = PathFinder.find_spec("gpuplace", [str(Path(__file__).resolve().parents[5])])
         assert spec is not None and spec.loader is not None
         package = sys.modules["gpuplace"] = module_from_spec(spec)
         spec.loader.exec_module(package)

@@ -153,6 +153,6 @@ def _quoted(text: str) -> str:
     r"""Return a string literal in double quotation marks.
 
     >>> print(_quoted('a"b'))
-    "a\\"b"
+    "a\"b"
     """
     return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)

@@ -7,7 +7,7 @@ with its device, and the line is a fact below.
 >>> parse_message("no {{node b}}, no {{colocation_node c}}")
 (['no ', ', no ', ''], [Tag(type='node', name='b'), Tag(type='colocation_node', name='c')])
 >>> with_tag("Incompatible shapes: [2] vs. [3]", "add", "1.15")
-'Incompatible shapes: [2] vs. [3]\\n\\t [[{{node add}}]]'
+'Incompatible shapes: [2] vs. [3]\n\t [[{{node add}}]]'
 
 Source: tensorflow/python/client/session.py, python/framework/error_interpolation.py and AttachDef in
 core/framework/op_kernel.cc, releases 1.15 and 2.21. For a colocated node, the blocks of ``tf.device`` and

@@ -18,7 +18,7 @@
 >>> lit_by(view, "path by ops").text
 'critical path: 2 ops, the longest chain'
 >>> lit_by(view, "inputs").text
-'Select an op, and all that it depends on is lit.'
+'Select an op to highlight all that it depends on.'
 """
 
 from __future__ import annotations

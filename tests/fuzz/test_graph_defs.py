@@ -474,7 +474,7 @@ def test_an_output_beyond_the_inferred_ones_is_copied():
     copies = placement.frame("copies")
     assert list(zip(copies["src"], copies["src_output"], strict=True)) == [("a", 0), ("parts", 77777)]
     estimate = tf.estimate(placement)
-    assert estimate.step_time > 0 and any("unknown" in sentence for sentence in estimate.assumed)
+    assert estimate.step_time > 0 and any("unknown" in sentence for sentence in estimate.assumptions)
 
 
 def test_two_billion_outputs_are_not_listed():

@@ -3,7 +3,7 @@
 import random
 import re
 
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from gpuplace.views.logs.parser import parse_log
@@ -78,7 +78,7 @@ def test_both_copies_mixed_anywhere(nodes, prefix, cuts):
 def test_one_copy_mixed_with_other_lines(nodes, noise, cuts):
     """What is cut in a name may stay doubtful; what is understood is true, and the rest is given back.
 
-    A name of digits alone after a cut in a device's number may continue that number, which makes a second line doubtful.
+    A name of digits alone may continue the number of a device that was cut before it: a second line is doubtful.
     """
     assume(not any(name.isdigit() for name in nodes))
     text = mixed("".join(f"{line}\n" for line in node_lines(nodes)), noise, cuts)

@@ -20,16 +20,16 @@ class FtrlOptimizer(KernelOptimizer):
 
     Args:
         learning_rate: a number, a scalar tensor, or a function that returns one.
-        learning_rate_power: how the rate falls with the sum of squares, 0 or less.
-        initial_accumulator_value: what the sums of squares start at, 0 or more.
+        learning_rate_power: exponent by which the rate falls with the sum of squares, 0 or less.
+        initial_accumulator_value: initial sum of squares, 0 or more.
         l1_regularization_strength: 0 or more.
         l2_regularization_strength: 0 or more.
-        use_locking: kept in the graph.
+        use_locking: recorded in the graph only.
         name: name of the update and of the slots.
-        accum_name: name of the slot for the sums of squares; None: ``name``.
-        linear_name: name of the other slot; None: ``name``.
-        l2_shrinkage_regularization_strength: 0 or more; this penalty is added to the gradient where it pulls the
-            weights, not where its squares are summed.
+        accum_name: name of the slot for the sums of squares; None for ``name``.
+        linear_name: name of the other slot; None for ``name``.
+        l2_shrinkage_regularization_strength: 0 or more; this penalty is added to the gradient of the weights,
+            but not to the gradient whose squares are summed.
 
     Raises:
         ValueError: a number is out of range, or the name is empty.

@@ -1,7 +1,7 @@
-"""``tensorflow.python.framework.function``: ``Defun``, a decorator that makes a Python function one of the graph.
+"""``tensorflow.python.framework.function``: ``Defun``, a decorator that turns a Python function into a graph function.
 
-The function is built once, with placeholders, when its definition is first needed; a call adds one node whose type is
-the function's name. Tensors of the graph around it that it uses become arguments after its own.
+The function is built once, with placeholders, when its definition is first needed. A call adds one node whose
+op type is the function's name. Tensors that it captures from the outer graph become arguments after its own.
 
 >>> import gpuplace as tf
 >>> @Defun(tf.float32, func_name="Twice")
@@ -38,14 +38,14 @@ __all__ = ["Defun", "get_extra_args", "get_extra_inputs", "get_extra_vars"]
 
 
 class Defun:
-    """A decorator that makes a function of tensors one of the graph's library.
+    """A decorator that turns a function of tensors into a function of the graph's library.
 
     Args:
-        *input_types: the types of its arguments; none: those of each call.
-        **kwargs: ``func_name``: its name in the library; ``grad_func``: such a function that is its gradient;
-            ``python_grad_func``: a Python function ``(op, *grads)`` that is; ``out_names``: names of its results;
-            ``shape_func``: tells their shapes for a call; ``capture_by_value``: copies what it uses of the graph
-            around it; others become attributes of the function.
+        *input_types: the types of its arguments; without them, the types of each call.
+        **kwargs: ``func_name``: its name in the library; ``grad_func``: its gradient, another such function;
+            ``python_grad_func``: its gradient as a Python function ``(op, *grads)``; ``out_names``: names of
+            its results; ``shape_func``: returns their shapes for a call; ``capture_by_value``: whether to
+            copy captured operations; others become attributes of the function.
     """
 
     def __init__(self, *input_types: Any, **kwargs: Any) -> None:
@@ -58,14 +58,14 @@ class Defun:
         self._options["extra"] = kwargs
 
     def __call__(self, func: Callable[..., Any]) -> Any:
-        """The function of the graph.
+        """Return the graph function.
 
         Args:
             func: takes tensors; returns a tensor, several, or None.
 
         Raises:
-            ValueError: it cannot be called, has defaults or arguments by name, or takes another number of arguments
-                than there are types.
+            ValueError: ``func`` is not callable, has defaults or keyword arguments, or the number of its
+                arguments differs from the number of types.
         """
         if not callable(func):
             raise ValueError(f"function {func} must be callable")
@@ -98,7 +98,7 @@ class _DefinedFunction:
         func: the Python function.
         argnames: the names of its arguments.
         input_types: their types.
-        options: as `Defun` has them.
+        options: the options of ``Defun``.
     """
 
     def __init__(
@@ -138,22 +138,22 @@ class _DefinedFunction:
 
     @property
     def grad_func_name(self) -> str | None:
-        """The name of its gradient; None where it is derived."""
+        """The name of its gradient; None if the gradient is derived."""
         return self._grad_func.name if self._grad_func else None
 
     @property
     def python_grad_func(self) -> Any:
-        """The Python function that adds its gradient; None for none."""
+        """The Python function that adds its gradient, or None."""
         return self._options["python_grad_func"]
 
     @property
     def declared_input_types(self) -> tuple[Any, ...]:
-        """The types that were given for its arguments."""
+        """The declared types of its arguments."""
         return tuple(self._input_types)
 
     @property
     def captured_inputs(self) -> list[Tensor]:
-        """The tensors of the graph around it that it uses."""
+        """The tensors that it captures from the outer graph."""
         self._define()
         return list(self._captured)
 
@@ -218,7 +218,7 @@ class _DefinedFunction:
         self._outer = outer
 
     def add_to_graph(self, g: Graph) -> None:
-        """Puts it into a graph's library, with what it calls and its gradient.
+        """Add the function to a graph's library, with the functions that it calls and its gradient.
 
         Args:
             g: the graph.
@@ -244,17 +244,17 @@ class _DefinedFunction:
             g.gradient_functions[self.name] = self._grad_func.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call.
+        """Add a call to the graph.
 
         Args:
-            *args: what it takes.
-            **kwargs: ``name``: name of the node; ``noinline``: whether the call stays one.
+            *args: the arguments.
+            **kwargs: ``name``: name of the node; ``noinline``: whether to forbid inlining.
 
         Returns:
-            A tensor, a tuple of several, or the operation where it returns nothing.
+            A tensor, a tuple of tensors, or the operation if there are no results.
 
         Raises:
-            ValueError: too few or too many arguments, or others by name.
+            ValueError: the number of arguments is wrong, or there are other keyword arguments.
         """
         graph = get_default_graph()
         self.add_to_graph(graph)
@@ -286,7 +286,7 @@ class _DefinedFunction:
 
 
 def _runs_always(op: Operation, graph: TracedGraph) -> bool:
-    """Whether an operation runs though no result needs it: one that is stateful, outside of loops and conditions."""
+    """Return whether an operation runs even if unused: it is stateful, outside of loops and conditionals."""
     return (
         op.op_def is not None
         and op.op_def.is_stateful
@@ -301,7 +301,7 @@ class _OverloadedFunction:
     Args:
         func: the Python function.
         argnames: the names of its arguments.
-        options: as `Defun` has them.
+        options: the options of ``Defun``.
     """
 
     def __init__(self, func: Callable[..., Any], argnames: Sequence[str], options: dict[str, Any]) -> None:
@@ -311,7 +311,7 @@ class _OverloadedFunction:
         self._overload: dict[tuple[Any, ...], _DefinedFunction] = {}
 
     def instantiate(self, input_types: Sequence[Any]) -> _DefinedFunction:
-        """The function of given types.
+        """Return the function for given types.
 
         Args:
             input_types: the types of its arguments.
@@ -330,22 +330,22 @@ class _OverloadedFunction:
         return self._overload[types]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Adds a call.
+        """Add a call to the graph.
 
         Args:
             *args: as for a function of given types.
-            **kwargs: the same.
+            **kwargs: as above.
         """
         given = [convert_to_tensor(arg) for arg in args]
         return self.instantiate([tensor.dtype.base_dtype for tensor in given])(*given, **kwargs)
 
 
 def _from_definition(fdef: Any, grad_func: _DefinedFunction | None = None) -> _DefinedFunction:
-    """A function of a message.
+    """Return a function from its message.
 
     Args:
         fdef: a ``FunctionDef``.
-        grad_func: its gradient; None: it is derived.
+        grad_func: its gradient; None: the gradient is derived.
     """
     types = [as_dtype(arg.type) for arg in fdef.signature.input_arg]
     options = Defun(func_name=fdef.signature.name, grad_func=grad_func)._options
@@ -358,13 +358,13 @@ def _from_definition(fdef: Any, grad_func: _DefinedFunction | None = None) -> _D
 
 
 def from_library(lib: Any) -> list[_DefinedFunction]:
-    """The functions of a library, those that are gradients before those whose gradients they are.
+    """Return the functions of a library, gradients before the functions that they belong to.
 
     Args:
         lib: a ``FunctionDefLibrary``.
 
     Raises:
-        ValueError: a gradient is not there, or a function is in the end its own.
+        ValueError: a gradient is missing, or gradients form a cycle.
     """
     if not lib.function and not lib.gradient:
         return []
@@ -397,17 +397,17 @@ def _innermost() -> TracedGraph | None:
 
 
 def get_extra_inputs() -> list[Tensor]:
-    """The tensors of the graph around it that the function which is being built uses, as they are there."""
+    """Return the tensors, in the outer graph, that the function being built captures."""
     graph = _innermost()
     return list(graph.captures) if graph is not None else []
 
 
 def get_extra_args() -> list[Tensor]:
-    """The same as they are in the function."""
+    """Return the captured tensors as they appear in the function."""
     graph = _innermost()
     return list(graph.captured.values()) if graph is not None else []
 
 
 def get_extra_vars() -> list[Any]:
-    """The variables of such functions: none are kept apart here."""
+    """Return the captured variables: none are kept separately here."""
     return []

@@ -1,4 +1,4 @@
-"""``tensorflow.python.summary.plugin_asset``: files that a plugin of TensorBoard has beside the events of a graph.
+"""``tensorflow.python.summary.plugin_asset``: files of a TensorBoard plugin beside a graph's events.
 
 Source: tensorflow/python/summary/plugin_asset.py, release 1.15 (names, sentences).
 """
@@ -21,18 +21,18 @@ class PluginAsset(abc.ABC):
 
     @abc.abstractmethod
     def assets(self) -> dict[str, str | bytes]:
-        """Name of each file -> what it holds."""
+        """File name -> contents."""
 
 
 def get_plugin_asset(plugin_asset_cls: type[PluginAsset], graph: Graph | None = None) -> Any:
-    """The files of a plugin for a graph, made where there are none.
+    """Return the files of a plugin for a graph, created if there are none.
 
     Args:
         plugin_asset_cls: their class.
-        graph: the graph; None: the default one.
+        graph: the graph; None for the default one.
 
     Raises:
-        ValueError: the class names no plugin, or the graph has something else for it.
+        ValueError: the class has no ``plugin_name``, or the graph has assets of another class for it.
     """
     graph = graph or get_default_graph()
     name = plugin_asset_cls.plugin_name
@@ -55,13 +55,13 @@ def get_plugin_asset(plugin_asset_cls: type[PluginAsset], graph: Graph | None = 
 
 
 def get_all_plugin_assets(graph: Graph | None = None) -> list[Any]:
-    """The files of all plugins for a graph.
+    """Return the files of all plugins for a graph.
 
     Args:
-        graph: the graph; None: the default one.
+        graph: the graph; None for the default one.
 
     Raises:
-        ValueError: a plugin has not exactly one such object.
+        ValueError: a plugin does not have exactly one such object.
     """
     graph = graph or get_default_graph()
     made = []

@@ -1,7 +1,7 @@
-"""`tensorflow` in the Python processes that a script under ``gpuplace run`` starts: gpuplace, as in the script itself.
+"""``tensorflow`` for the Python processes that a script under ``gpuplace run`` starts: gpuplace, as in the script.
 
-The folder above this one is on their path (``PYTHONPATH``, and ``sys.path`` for those of `multiprocessing`).
-TensorBoard goes without TensorFlow: it gets its own stub, as in an environment where there is none.
+The parent folder is on their path (``PYTHONPATH``, and ``sys.path`` for those of ``multiprocessing``).
+TensorBoard does not get it: it uses its own stub, as in an environment without TensorFlow.
 """
 
 import sys
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def _load_package() -> None:
-    """Imports the gpuplace that this file is of, whether or not it is on this process's path."""
+    """Import the gpuplace that contains this file, even if it is not on this process's path."""
     if "gpuplace" not in sys.modules:
         spec = PathFinder.find_spec("gpuplace", [str(Path(__file__).resolve().parents[5])])
         assert spec is not None and spec.loader is not None
@@ -20,14 +20,14 @@ def _load_package() -> None:
 
 
 def _asked_by() -> str:
-    """The module whose import statement brought us here."""
+    """Return the module whose import statement loads this one."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         frame = frame.f_back
     return str(frame.f_globals.get("__name__", ""))
 
 
-if __name__ == "tensorflow":  # not where tools import it under another name to read it
+if __name__ == "tensorflow":  # not if a tool imports it under another name to read it
     _load_package()
     from gpuplace.tf1.stand_in import names
 

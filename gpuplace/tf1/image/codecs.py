@@ -1,8 +1,8 @@
-"""Images in files: JPEG, PNG, GIF and BMP, to arrays of pixels and back.
+"""Image files: JPEG, PNG, GIF and BMP, decoded to arrays of pixels and encoded.
 
-Pillow reads and writes them. PNG is exact; 16-bit PNGs in colour, which Pillow would cut, are read here. A JPEG is
-decoded by the same library as TensorFlow's with its slower, more exact transform, which TensorFlow uses for
-``dct_method="INTEGER_ACCURATE"``; fancy upsampling is always on.
+Pillow reads and writes the files. PNG is exact; 16-bit colour PNGs, which Pillow would truncate, are decoded
+here. JPEGs are decoded by the same library as TensorFlow's with its slower, more exact transform, which
+TensorFlow uses for ``dct_method="INTEGER_ACCURATE"``; fancy upsampling is always on.
 
 Source: tensorflow/core/kernels/decode_image_op.cc, encode_*_op.cc and core/lib/png/png_io.cc, release 1.15.
 """
@@ -51,23 +51,23 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The pixels of a JPEG.
+    """Return the pixels of a JPEG.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: 1 for grey, 3 for colours; 0: as in the file.
-        ratio: how much smaller it is made: 1, 2, 4 or 8.
-        fancy_upscaling: kept in the node; colours are always smoothed.
-        try_recover_truncated: whether a file that ends early gives as much as it has.
-        acceptable_fraction: kept in the node.
-        dct_method: kept in the node; the exact transform is used.
+        channels: 1 for grey, 3 for colour; 0: as in the file.
+        ratio: downscaling factor: 1, 2, 4 or 8.
+        fancy_upscaling: recorded in the node only; colours are always smoothed.
+        try_recover_truncated: whether to decode as much as possible of a truncated file.
+        acceptable_fraction: recorded in the node only.
+        dct_method: recorded in the node only; the exact transform is used.
         name: name of the op.
 
     Returns:
         uint8 ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new(
         "DecodeJpeg",
@@ -93,24 +93,25 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The pixels of a part of a JPEG.
+    """Return the pixels of a part of a JPEG.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        crop_window: first row, first column, height and width of the part, int32, in the image as ``ratio`` makes it.
-        channels: 1 for grey, 3 for colours; 0: as in the file.
-        ratio: how much smaller it is made: 1, 2, 4 or 8.
-        fancy_upscaling: kept in the node; colours are always smoothed.
-        try_recover_truncated: whether a file that ends early gives as much as it has.
-        acceptable_fraction: kept in the node.
-        dct_method: kept in the node; the exact transform is used.
+        crop_window: first row, first column, height and width of the part, int32, in the image scaled by
+            ``ratio``.
+        channels: 1 for grey, 3 for colour; 0: as in the file.
+        ratio: downscaling factor: 1, 2, 4 or 8.
+        fancy_upscaling: recorded in the node only; colours are always smoothed.
+        try_recover_truncated: whether to decode as much as possible of a truncated file.
+        acceptable_fraction: recorded in the node only.
+        dct_method: recorded in the node only; the exact transform is used.
         name: name of the op.
 
     Returns:
         uint8 ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file, or the part is not within the image.
+        InvalidArgumentError: at run time, the bytes are not such a file, or the part is not within the image.
     """
     return new(
         "DecodeAndCropJpeg",
@@ -129,11 +130,11 @@ def decode_and_crop_jpeg(
 def decode_png(
     contents: TensorLike, channels: int = 0, dtype: DTypeLike = "uint8", name: str | None = None
 ) -> Tensor:
-    """The pixels of a PNG.
+    """Return the pixels of a PNG.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: 1 for grey, 3 for colours, 4 for colours and opacity; 0: as in the file.
+        channels: 1 for grey, 3 for colour, 4 for colour and opacity; 0: as in the file.
         dtype: uint8 or uint16.
         name: name of the op.
 
@@ -141,40 +142,40 @@ def decode_png(
         ``[height, width, channels]`` of that type.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new("DecodePng", name, contents=contents, channels=channels, dtype=dtype)
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """The pictures of a GIF.
+    """Return the frames of a GIF.
 
     Args:
         contents: the bytes of the file, a string scalar.
         name: name of the op.
 
     Returns:
-        uint8 ``[pictures, height, width, 3]``.
+        uint8 ``[frames, height, width, 3]``.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new("DecodeGif", name, contents=contents)
 
 
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
-    """The pixels of a BMP.
+    """Return the pixels of a BMP.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: how many it has; 0: as in the file.
+        channels: number of channels; 0: as in the file.
         name: name of the op.
 
     Returns:
         uint8 ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new("DecodeBmp", name, contents=contents, channels=channels)
 
@@ -192,19 +193,19 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """An image as a JPEG.
+    """Return an image as a JPEG.
 
     Args:
         image: uint8 ``[height, width, channels]``.
-        format: ``"grayscale"`` or ``"rgb"``; empty: by the number of channels.
+        format: ``"grayscale"`` or ``"rgb"``; empty: determined by the number of channels.
         quality: from 0 to 100.
-        progressive: whether it is shown coarsely first.
-        optimize_size: whether it is made smaller, slowly.
-        chroma_downsampling: whether colours have half the resolution.
+        progressive: whether to write a progressive JPEG.
+        optimize_size: whether to make the file smaller, which takes longer.
+        chroma_downsampling: whether to halve the resolution of colours.
         density_unit: ``"in"`` or ``"cm"``.
-        x_density: pixels of that unit, across.
-        y_density: pixels of that unit, down.
-        xmp_metadata: XMP metadata that is written into it.
+        x_density: pixels per unit, horizontally.
+        y_density: pixels per unit, vertically.
+        xmp_metadata: XMP metadata to write into the file.
         name: name of the op.
 
     Returns:
@@ -230,11 +231,11 @@ def encode_jpeg(
 
 
 def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
-    """An image as a PNG.
+    """Return an image as a PNG.
 
     Args:
         image: uint8 or uint16 ``[height, width, channels]``.
-        compression: from 0, fast, to 9, small; -1: in between.
+        compression: from 0, fast, to 9, small; -1 for the default.
         name: name of the op.
 
     Returns:
@@ -249,7 +250,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 def extract_jpeg_shape(
     contents: TensorLike, output_type: DTypeLike = "int32", name: str | None = None
 ) -> Tensor:
-    """Height, width and channels of a JPEG, which is not decoded.
+    """Return height, width and channels of a JPEG without decoding it.
 
     Args:
         contents: the bytes of the file, a string scalar.
@@ -260,7 +261,7 @@ def extract_jpeg_shape(
         A vector of three numbers.
 
     Raises:
-        InvalidArgumentError: at run time, it is no such file.
+        InvalidArgumentError: at run time, the bytes are not such a file.
     """
     return new("ExtractJpegShape", name, contents=contents, output_type=output_type)
 
@@ -271,9 +272,9 @@ _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
 def _opened(contents: Any, kind: str, sentence: str) -> Any:
-    """Pillow's image of the bytes; InvalidArgumentError if they are no such file.
+    """Return Pillow's image of the bytes; raise InvalidArgumentError for another format.
 
-    Not by ``Image.open``, which warns of images that are large and refuses those that are very large.
+    ``Image.open`` is not used, because it warns of large images and refuses very large ones.
     """
     from PIL import Image
 
@@ -293,14 +294,14 @@ def _opened(contents: Any, kind: str, sentence: str) -> Any:
 
 
 _DAMAGED = (OSError, SyntaxError, ValueError)
-"""What Pillow raises when it decodes a damaged file."""
+"""Errors that Pillow raises when it decodes a damaged file."""
 _MOST_PIXELS = 1 << 29
-"""TensorFlow decodes images with fewer pixels."""
+"""TensorFlow decodes only images with fewer pixels."""
 _BAND_PIXELS = 1 << 22
 
 
 def _pixels(image: Any, sentence: str) -> Any:
-    """The pixels, ``[height, width, channels]``; in bands, as Pillow copies twice what it turns into an array."""
+    """Return the pixels, ``[height, width, channels]``; in bands, because Pillow copies arrays twice."""
     try:
         image.load()
         rows = max(_BAND_PIXELS // image.width, 1)
@@ -373,7 +374,7 @@ def _part_of_jpeg(
             f"crop_window must have four elements {brackets(crop_window.shape)}",
             hint="[first row, first column, height, width]",
         )
-    if not _is_jpeg(contents):  # TensorFlow gives all of it
+    if not _is_jpeg(contents):  # TensorFlow returns all frames
         return _any_image(contents, channels)
     pixels = _decode_jpeg(contents, channels, ratio, try_recover_truncated)
     top, left, height, width = crop_window.tolist()
@@ -392,7 +393,7 @@ def _is_jpeg(contents: Any) -> bool:
 
 
 def _kind(contents: Any) -> str:
-    """What the bytes begin like: ``jpeg``, ``png``, ``gif``, ``bmp``, or nothing known."""
+    """Return the format that the bytes start like: ``jpeg``, ``png``, ``gif``, ``bmp``, or an empty string."""
     data = bytes(contents[()])
     for name, start in (("jpeg", b"\xff\xd8\xff"), ("png", b"\x89PNG"), ("gif", b"GIF8"), ("bmp", b"BM")):
         if data.startswith(start):
@@ -401,7 +402,7 @@ def _kind(contents: Any) -> str:
 
 
 def _any_image(contents: Any, channels: int, wide: bool = False) -> Any:
-    """What the ops for JPEG and PNG make of a file of another of the kinds."""
+    """Decode a file of any format as the ops for JPEG and PNG do."""
     kind = _kind(contents)
     if kind == "png":
         return _decode_png(contents, channels, wide)
@@ -424,7 +425,7 @@ def _any_image(contents: Any, channels: int, wide: bool = False) -> Any:
 
 
 def _wide_png(data: bytes) -> Any:
-    """The pixels of a PNG of 16 bits a channel, uint16; None of any other."""
+    """Return the pixels of a PNG with 16 bits per channel, uint16; None for other PNGs."""
     width, height, depth, colour, *_, interlaced = struct.unpack(">IIBBBBB", data[16:29])
     if depth != 16 or interlaced:
         return None
@@ -478,7 +479,7 @@ _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
     3: _average,
     4: _paeth,
 }
-"""What undoes the filter of a row: takes pixels ``[width, bytes]``, the bytes of the row above, bytes of a pixel."""
+"""Functions that undo a row's filter, of pixels ``[width, bytes]``, the row above, and the bytes per pixel."""
 
 
 def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
@@ -503,7 +504,7 @@ def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
 
 
 def _with_channels(array: Any, channels: int) -> Any:
-    """The same pixels with so many channels: grey is a weighted sum, and what has no opacity is opaque."""
+    """Return the same pixels with another number of channels: grey is a weighted sum, and missing opacity is full."""
     found = array.shape[2]
     if channels in (0, found):
         return array
@@ -553,7 +554,7 @@ def _gif(xp: ArrayModule, contents: Array) -> Array:
 
 @compute("DecodeBmp")
 def _bmp(xp: ArrayModule, contents: Any, *, channels: int) -> Array:
-    """The bytes of the pixels as they are in the file: colour tables and compression are not looked at.
+    """Return the pixel bytes as they are in the file; colour tables and compression are ignored.
 
     Source: tensorflow/core/kernels/decode_bmp_op.cc, release 1.15.
     """

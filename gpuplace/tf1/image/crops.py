@@ -1,4 +1,4 @@
-"""Parts cut out of images: ``tf.image.crop_and_resize`` and ``tf.image.extract_glimpse``.
+"""Crops of images: ``tf.image.crop_and_resize`` and ``tf.image.extract_glimpse``.
 
 Source: tensorflow/core/kernels/crop_and_resize_op.cc, attention_ops.cc and tensorflow/python/ops/image_ops_impl.py,
 release 1.15.
@@ -39,15 +39,15 @@ def crop_and_resize(
     name: str | None = None,
     box_indices: TensorLike | None = None,
 ) -> Tensor:
-    """Cuts boxes out of images and gives all of them one size.
+    """Crop boxes from images and resize all of them to one size.
 
     Args:
         image: numbers ``[batch, height, width, channels]``.
-        boxes: float32 ``[boxes, 4]``, as parts of height and width.
-        box_ind: int32 ``[boxes]``: which image each is of.
-        crop_size: their height and width, int32.
+        boxes: float32 ``[boxes, 4]``, as fractions of height and width.
+        box_ind: int32 ``[boxes]``: the image of each box.
+        crop_size: height and width of the crops, int32.
         method: ``"bilinear"`` or ``"nearest"``.
-        extrapolation_value: stands for what is outside of an image.
+        extrapolation_value: value of pixels outside the image.
         name: name of the op.
         box_indices: the newer name of ``box_ind``.
 
@@ -56,7 +56,7 @@ def crop_and_resize(
 
     Raises:
         ValueError: both names are given.
-        InvalidArgumentError: at run time, there is no such image.
+        InvalidArgumentError: at run time, a box refers to a missing image.
     """
     if box_ind is not None and box_indices is not None:
         raise ValueError("Cannot specify both 'box_ind' and 'box_indices'")
@@ -81,15 +81,15 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Cuts one part out of each image.
+    """Crop one part from each image.
 
     Args:
         input: float32 ``[batch, height, width, channels]``.
         size: height and width of the parts, int32.
-        offsets: float32 ``[batch, 2]``: where their centres are, down and across.
-        centered: whether (0, 0) is the middle of the image, else its upper left corner.
-        normalized: whether offsets are parts of the image's size, else pixels.
-        uniform_noise: whether what is outside of the image is uniform noise, else normal.
+        offsets: float32 ``[batch, 2]``: the centres of the parts, y and x.
+        centered: whether (0, 0) is the middle of the image rather than its upper left corner.
+        normalized: whether offsets are fractions of the image's size rather than pixels.
+        uniform_noise: whether pixels outside the image are uniform rather than normal noise.
         name: name of the op.
 
     Returns:
@@ -111,13 +111,13 @@ def extract_glimpse(
 
 
 def _cut(boxes: Any, first: int, size: int, crop: int) -> tuple[Any, Any]:
-    """Along one axis, where the pixels of each crop lie, and which of them are inside of the image.
+    """Return the pixel positions of each crop along one axis, and which of them are inside the image.
 
     Args:
         boxes: the boxes.
-        first: column of the begin of a box; the end is two further.
-        size: pixels of the image.
-        crop: pixels of a crop.
+        first: column of a box's start; its end is two columns later.
+        size: size of the image in pixels.
+        crop: size of a crop in pixels.
     """
     begin, end = boxes[:, first, None], boxes[:, first + 2, None]
     most = np.float32(size - 1)
@@ -145,12 +145,12 @@ def _check_crop(image: Any, boxes: Any, box_ind: Any, size: Any) -> None:
 
 
 def _rounded(places: Any) -> Any:
-    """The nearest pixel; half way, the one further from 0."""
+    """Return the nearest pixel; halves are rounded away from 0."""
     return (np.sign(places) * np.floor(np.abs(places) + np.float32(0.5))).astype(np.int64)
 
 
 class _Taps:
-    """The pixels that each pixel of a crop is made of, along both axes."""
+    """The source pixels of each pixel of a crop, along both axes."""
 
     def __init__(
         self, xp: ArrayModule, boxes: Array, height: int, width: int, crops: tuple[int, int], nearest: bool
@@ -165,7 +165,7 @@ class _Taps:
 
     @staticmethod
     def _pairs(places: Any, size: int, nearest: bool) -> list[tuple[Any, Any]]:
-        """Pixels and their weights, ``[boxes, crop]`` each."""
+        """Return pixels and their weights, ``[boxes, crop]`` each."""
 
         def within(pixels: Any) -> Any:
             return np.clip(pixels, 0, size - 1).astype(np.int64)
@@ -329,7 +329,7 @@ def _glimpse(
 
 
 def _begin(offset: float, size: int, part: int, centered: bool, normalized: bool) -> int:
-    """The first pixel of a part along one axis."""
+    """Return the first pixel of a part along one axis."""
     place = offset * size if normalized else offset
     if centered:
         place = place / 2 + size / 2

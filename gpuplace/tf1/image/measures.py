@@ -1,4 +1,4 @@
-"""How alike two images are, how much is going on in one, and what is in a file.
+"""Similarity and variation of images, and format detection.
 
 Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, sentences).
 """
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
-    """Whether a file begins as a JPEG does.
+    """Return whether a file starts like a JPEG.
 
     Args:
         contents: the bytes of the file, a string.
@@ -72,21 +72,22 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """The pixels of a JPEG, PNG, GIF or BMP.
+    """Return the pixels of a JPEG, PNG, GIF or BMP.
 
     Args:
         contents: the bytes of the file, a string scalar.
-        channels: how many the image has; None or 0: as in the file.
-        dtype: type of the pixels, as ``convert_image_dtype`` makes them.
+        channels: number of channels; None or 0: as in the file.
+        dtype: dtype of the pixels, converted as by ``convert_image_dtype``.
         name: name of the scope.
-        expand_animations: whether a GIF gives all of its pictures, else the first one.
+        expand_animations: whether to return all frames of a GIF rather than the first.
 
     Returns:
-        ``[height, width, channels]``; of a GIF ``[pictures, height, width, 3]``.
+        ``[height, width, channels]``; for a GIF ``[frames, height, width, 3]``.
 
     Raises:
-        ValueError: there is no such number of channels.
-        InvalidArgumentError: at run time, it is no such file, or a GIF or BMP with that number of channels.
+        ValueError: the number of channels is invalid.
+        InvalidArgumentError: at run time, the bytes are not such a file, or a GIF or BMP cannot have that
+            number of channels.
     """
     with name_scope(name, "decode_image"):
         if channels not in (None, 0, 1, 3, 4):
@@ -132,11 +133,11 @@ def _with_channels(fits: Tensor, allowed: str, what: str) -> Operation:
     return Assert(fits, [f"Channels must be in (None, {allowed}) when decoding {what} images"])
 
 
-# Two images
+# Comparison of images
 
 
 def _checks_alike(one: Tensor, other: Tensor) -> list[Operation]:
-    """What checks that two images have the same shape; ValueError where they are known not to."""
+    """Return operations that check that two shapes are equal; raise ValueError if they are known to differ."""
     mine, theirs = one.shape.with_rank_at_least(3), other.shape.with_rank_at_least(3)
     if mine.ndims is not None and theirs.ndims is not None:
         TensorShape(mine.sizes[-3:]).assert_is_compatible_with(TensorShape(theirs.sizes[-3:]))  # type: ignore[index]
@@ -151,19 +152,19 @@ def _checks_alike(one: Tensor, other: Tensor) -> list[Operation]:
 
 
 def psnr(a: TensorLike, b: TensorLike, max_val: Any, name: str | None = None) -> Tensor:
-    """The ratio between signal and noise of one image against another, in decibels.
+    """Return the peak signal-to-noise ratio of two images, in decibels.
 
     Args:
         a: images ``[..., height, width, channels]``.
-        b: as many.
-        max_val: the range of their pixels: 255, or 1.
+        b: images of the same shape.
+        max_val: the range of the pixels: 255, or 1.
         name: name of the scope.
 
     Returns:
         float32 ``[...]``.
 
     Raises:
-        ValueError: they differ in shape (InvalidArgumentError where that shows at run time).
+        ValueError: the shapes differ (InvalidArgumentError if that is known only at run time).
     """
     with name_scope(name, "PSNR", [a, b]):
         one, other = convert_to_tensor(a), convert_to_tensor(b)
@@ -176,7 +177,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: Any, name: str | None = None) ->
 
 
 def _window(count: int, deviation: float) -> Any:
-    """A bell ``[count, count, 1, 1]`` of sum 1."""
+    """Return a Gaussian window ``[count, count, 1, 1]`` with sum 1."""
     places = np.arange(count, dtype=np.float32) - np.float32((count - 1) / 2)
     heights = np.square(places) * np.float32(-0.5 / deviation**2)
     bell = np.exp(heights[None, :] + heights[:, None])
@@ -184,8 +185,9 @@ def _window(count: int, deviation: float) -> Any:
 
 
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
-"""What each of five sizes counts for, as people were asked in Wang, Simoncelli and Bovik, Multiscale structural
-similarity for image quality assessment, 2003.
+"""Weights of the five scales.
+
+Source: Wang, Simoncelli and Bovik, Multiscale structural similarity for image quality assessment, 2003.
 """
 
 
@@ -198,22 +200,23 @@ def ssim(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """How alike two images look.
+    """Return the structural similarity of two images.
 
     Args:
         img1: images ``[..., height, width, channels]``.
-        img2: as many.
-        max_val: the range of their pixels: 255, or 1.
-        filter_size: pixels of the window that is looked through.
-        filter_sigma: its width, a standard deviation in pixels.
-        k1: keeps dark parts from counting too much.
-        k2: keeps even parts from counting too much.
+        img2: images of the same shape.
+        max_val: the range of the pixels: 255, or 1.
+        filter_size: size of the Gaussian window in pixels.
+        filter_sigma: its standard deviation in pixels.
+        k1: stabilises dark regions.
+        k2: stabilises uniform regions.
 
     Returns:
         float32 ``[...]``, 1 for equal images.
 
     Raises:
-        ValueError: they differ in shape (InvalidArgumentError where that shows at run time, or the window is larger).
+        ValueError: the shapes differ (InvalidArgumentError if that is known only at run time, or the window
+            is too large).
     """
     one, other = convert_to_tensor(img1), convert_to_tensor(img2)
     with get_default_graph().control_dependencies(_checks_alike(one, other)):
@@ -227,7 +230,7 @@ def ssim(
 def _parts_alike(
     one: Tensor, other: Tensor, most: Tensor, filter_size: int, filter_sigma: float, k1: float, k2: float
 ) -> tuple[Tensor, Tensor]:
-    """Of each channel how alike it looks in all, and in contrast and structure alone."""
+    """Return the similarity of each channel, and its contrast and structure part alone."""
     kernel = tile(_window(filter_size, filter_sigma), [1, 1, shape(one)[-1], 1])
 
     def seen(images: Tensor) -> Tensor:
@@ -257,23 +260,25 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """How alike two images look, from near and from afar.
+    """Return the structural similarity of two images at several scales.
 
     Args:
         img1: images ``[..., height, width, channels]``.
-        img2: as many.
-        max_val: the range of their pixels: 255, or 1.
-        power_factors: what each size counts for, from the images themselves on; each next one is half as large.
-        filter_size: pixels of the window that is looked through; no image may be smaller, the smallest one neither.
-        filter_sigma: its width, a standard deviation in pixels.
-        k1: keeps dark parts from counting too much.
-        k2: keeps even parts from counting too much.
+        img2: images of the same shape.
+        max_val: the range of the pixels: 255, or 1.
+        power_factors: weights of the scales, starting with the full size; each scale is half as large as the
+            previous one.
+        filter_size: size of the Gaussian window in pixels; it must fit into the images at every scale.
+        filter_sigma: its standard deviation in pixels.
+        k1: stabilises dark regions.
+        k2: stabilises uniform regions.
 
     Returns:
         float32 ``[...]``, 1 for equal images.
 
     Raises:
-        ValueError: they differ in shape (InvalidArgumentError where that shows at run time, or the window is larger).
+        ValueError: the shapes differ (InvalidArgumentError if that is known only at run time, or the window
+            is too large).
     """
     with name_scope(None, "MS-SSIM", [img1, img2]):
         one, other = convert_to_tensor(img1), convert_to_tensor(img2)
@@ -293,7 +298,7 @@ def ssim_multiscale(
 
 
 def _half(images: Tensor) -> Tensor:
-    """Images half as high and wide; an odd last row or column is there twice."""
+    """Return images of half the height and width; an odd last row or column is duplicated."""
     sizes = shape(images)
     flat = reshape(images, concat([[-1], sizes[-3:]], 0))
     odd = concat([[0], sizes[-3:-1] % 2, [0]], 0)
@@ -303,18 +308,18 @@ def _half(images: Tensor) -> Tensor:
 
 
 def _large_enough(images: Tensor, window: int) -> Tensor:
-    """The images, when it has been checked that a window fits into them."""
+    """Return the images after a check that a window fits into them."""
     sizes = shape(images)
     check = Assert(reduce_all(greater_equal(sizes[-3:-1], window)), [sizes, window], summarize=8)
     with get_default_graph().control_dependencies([check]):
         return identity(images)
 
 
-# One image
+# Measures of one image
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the differences between neighbouring pixels.
+    """Return the sum of the differences between neighbouring pixels.
 
     Args:
         images: ``[height, width, channels]``, or a batch of them.
@@ -324,7 +329,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
         A number, or one for each image.
 
     Raises:
-        ValueError: they are no images.
+        ValueError: ``images`` are not images.
     """
     with name_scope(name, "total_variation"):
         tensor = convert_to_tensor(images)
@@ -340,16 +345,16 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """The differences between pixels and those below and beside them; zero at the ends.
+    """Return the vertical and horizontal differences between neighbouring pixels; zero in the last row and column.
 
     Args:
         image: ``[batch, height, width, channels]``.
 
     Returns:
-        Down and across, each of the images' type and shape.
+        Vertical and horizontal differences, each with the images' dtype and shape.
 
     Raises:
-        ValueError: it has another rank.
+        ValueError: the rank is not 4.
     """
     tensor = convert_to_tensor(image)
     if tensor.shape.ndims != 4:
@@ -364,13 +369,13 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def sobel_edges(image: TensorLike) -> Tensor:
-    """Edges, by Sobel's filters.
+    """Return edges, computed by Sobel filters.
 
     Args:
         image: floats ``[batch, height, width, channels]``.
 
     Returns:
-        ``[batch, height, width, channels, 2]``: down and across.
+        ``[batch, height, width, channels, 2]``: vertical and horizontal.
     """
     tensor = convert_to_tensor(image)
     sizes = shape(tensor)

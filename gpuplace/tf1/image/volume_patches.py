@@ -1,4 +1,4 @@
-"""Windows of volumes as they are.
+"""Sliding windows of volumes.
 
 Source: tensorflow/core/kernels/extract_volume_patches_op.cc, core/ops/array_ops.cc and
 tensorflow/python/ops/array_grad.py, release 1.15.
@@ -27,7 +27,7 @@ __all__ = ["extract_volume_patches"]
 def extract_volume_patches(
     input: TensorLike, ksizes: Any, strides: Any, padding: str, name: str | None = None
 ) -> Tensor:
-    """Returns what the windows of volumes hold, one after the other along the channels.
+    """Return the elements of each window of volumes, along the channels.
 
     >>> import gpuplace as tf
     >>> window = [1, 2, 2, 2, 1]
@@ -37,12 +37,12 @@ def extract_volume_patches(
     Args:
         input: ``[batch, planes, rows, columns, channels]``, real numbers.
         ksizes: sizes of the window, ``[1, planes, rows, columns, 1]``.
-        strides: how far it moves, ``[1, planes, rows, columns, 1]``.
+        strides: steps of the window, ``[1, planes, rows, columns, 1]``.
         padding: ``"VALID"`` or ``"SAME"``.
         name: name of the op.
 
     Returns:
-        ``[batch, out_planes, out_rows, out_columns, elements of the window * channels]`` of that type.
+        ``[batch, out_planes, out_rows, out_columns, elements of the window * channels]`` of the same dtype.
 
     Raises:
         ValueError: the window does not fit.
@@ -97,7 +97,7 @@ def _extract_grad(op: Operation, grad: Tensor) -> Tensor:
     if volumes.shape.ndims is None:
         raise TypeError(
             "The gradient of extract_volume_patches needs the sizes of the volumes, which are unknown."
-            " Say what is known of them: volumes.set_shape([None, 4, 8, 8, 1])"
+            " Set the known sizes: volumes.set_shape([None, 4, 8, 8, 1])"
         )
     given = shape_tensor(volumes)
     attrs = {name: op.attrs[name] for name in ("ksizes", "strides", "padding")}

@@ -26,14 +26,14 @@ from gpuplace.typing import TensorLike
 
 
 class Bernoulli(ScalarDistribution):
-    """Distributions of one with a probability, and else of zero.
+    """Distributions that are one with a probability, and zero otherwise.
 
     Args:
-        logits: logarithms of the odds of one; either these or ``probs`` are given.
+        logits: log-odds of one; give either these or ``probs``.
         probs: probabilities of one.
-        dtype: type of samples.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        dtype: dtype of samples.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
@@ -68,7 +68,7 @@ class Bernoulli(ScalarDistribution):
 
     @property
     def logits(self) -> Tensor:
-        """Logarithms of the odds of one."""
+        """Log-odds of one."""
         return self._logits
 
     @property

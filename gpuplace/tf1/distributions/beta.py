@@ -33,14 +33,14 @@ class Beta(ScalarDistribution):
     """Beta distributions, of numbers between 0 and 1.
 
     Args:
-        concentration1: the parameters that pull towards 1, above zero.
-        concentration0: those that pull towards 0; the shapes broadcast.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        concentration1: the parameters that pull towards 1; positive.
+        concentration0: the parameters that pull towards 0; positive; the shapes broadcast.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the types of the parameters differ, or are not floating.
+        ValueError: the dtypes of the parameters differ, or are not floating.
     """
 
     _parameter_names = ("concentration1", "concentration0")
@@ -84,7 +84,7 @@ class Beta(ScalarDistribution):
 
     @property
     def total_concentration(self) -> Tensor:
-        """Their sum."""
+        """Sum of both parameters."""
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Tensor:
@@ -104,7 +104,7 @@ class Beta(ScalarDistribution):
         return gamma1 / (gamma1 + gamma0)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        """``x`` has the distribution's type and is between 0 and 1."""
+        """``x`` has the distribution's dtype and is between 0 and 1."""
         x = self._checked(x)
         towards1 = xlogy(self.concentration1 - 1.0, x)
         return towards1 + (self.concentration0 - 1.0) * log1p(-x) - self._log_normalization()
@@ -134,7 +134,7 @@ class Beta(ScalarDistribution):
         return self._mean() * (1.0 - self._mean()) / (1.0 + self.total_concentration)
 
     def _mode(self) -> Tensor:
-        """The mode, where both parameters are above 1."""
+        """Return the mode, which is defined if both parameters are above 1."""
         mode = (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
         both = self.concentration1, self.concentration0
         if self.allow_nan_stats:
@@ -155,11 +155,11 @@ class Beta(ScalarDistribution):
 
 
 def checked_concentration(concentration: Tensor, validate_args: bool) -> Tensor:
-    """A parameter that is checked to be above zero when it runs.
+    """Return a parameter that is checked to be positive at run time.
 
     Args:
         concentration: the parameter.
-        validate_args: whether it is checked.
+        validate_args: whether to check it.
     """
     if not validate_args:
         return concentration

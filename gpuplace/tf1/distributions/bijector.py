@@ -1,6 +1,6 @@
-"""Functions with an inverse, and how much they stretch: what turns samples of one distribution into those of another.
+"""Bijectors: invertible functions and their Jacobian determinants, which transform samples of distributions.
 
-A result is kept with the tensor it was computed from, so that ``inverse(forward(x))`` is ``x`` and adds nothing.
+Each result is cached with its argument, so ``inverse(forward(x))`` is ``x`` and adds no operations.
 
 Source: tensorflow/python/ops/distributions/bijector_impl.py and identity_bijector.py, release 1.15.
 """
@@ -32,33 +32,33 @@ from gpuplace.typing import ShapeLike, TensorLike
 
 
 class _Known:
-    """What is known of one point and its image."""
+    """Cached values for one point and its image."""
 
     def __init__(self, x: Any = None, y: Any = None) -> None:
         self.x = x
         self.y = y
         self.ildj: dict[Any, Tensor] = {}
-        """Logarithms of the determinant of the inverse's Jacobian, by the number of axes of an event."""
+        """Log-determinants of the inverse's Jacobian, by the number of event axes."""
 
 
 class Bijector(abc.ABC):
-    """A function that has an inverse.
+    """An invertible function.
 
-    A class below it defines ``_forward``, ``_inverse``, and one of ``_forward_log_det_jacobian`` and
+    A subclass defines ``_forward``, ``_inverse``, and one of ``_forward_log_det_jacobian`` and
     ``_inverse_log_det_jacobian``.
 
     Args:
-        graph_parents: tensors that it is made of.
+        graph_parents: tensors that it depends on.
         is_constant_jacobian: whether the Jacobian is the same everywhere.
-        validate_args: whether arguments are checked when the graph runs.
-        dtype: type of arguments; None: any.
-        forward_min_event_ndims: how many axes ``forward`` needs to see at once; None: as ``inverse``.
-        inverse_min_event_ndims: how many ``inverse`` needs; None: as ``forward``.
-        name: name of its scope; None: the class's in small letters.
+        validate_args: whether to check arguments at run time.
+        dtype: dtype of arguments; None for any.
+        forward_min_event_ndims: number of axes that ``forward`` needs at once; None: as for ``inverse``.
+        inverse_min_event_ndims: number of axes that ``inverse`` needs at once; None: as for ``forward``.
+        name: name of its scope; None for the class name in lower case.
 
     Raises:
-        ValueError: neither number of axes is given, or one is negative, or a parent is no tensor.
-        TypeError: a number of axes is no integer.
+        ValueError: both numbers of axes are missing, one is negative, or a parent is not a tensor.
+        TypeError: a number of axes is not an integer.
     """
 
     @abc.abstractmethod
@@ -91,17 +91,17 @@ class Bijector(abc.ABC):
 
     @property
     def graph_parents(self) -> list[Any]:
-        """The tensors it is made of."""
+        """The tensors that it depends on."""
         return self._graph_parents
 
     @property
     def forward_min_event_ndims(self) -> int:
-        """How many axes ``forward`` sees at once."""
+        """Number of axes that ``forward`` needs at once."""
         return self._forward_min_event_ndims
 
     @property
     def inverse_min_event_ndims(self) -> int:
-        """How many axes ``inverse`` sees at once."""
+        """Number of axes that ``inverse`` needs at once."""
         return self._inverse_min_event_ndims
 
     @property
@@ -111,17 +111,17 @@ class Bijector(abc.ABC):
 
     @property
     def _is_injective(self) -> bool:
-        """Whether one point alone has an image; otherwise ``inverse`` gives several."""
+        """Whether each image has only one point; otherwise ``inverse`` returns several."""
         return True
 
     @property
     def validate_args(self) -> bool:
-        """Whether arguments are checked when the graph runs."""
+        """Whether arguments are checked at run time."""
         return self._validate_args
 
     @property
     def dtype(self) -> Any:
-        """The type of arguments; None: any."""
+        """The dtype of arguments; None for any."""
         return self._dtype
 
     @property
@@ -146,7 +146,7 @@ class Bijector(abc.ABC):
     def forward_event_shape_tensor(
         self, input_shape: TensorLike, name: str = "forward_event_shape_tensor"
     ) -> Tensor:
-        """Returns the event shape of images, an int32 vector.
+        """Return the event shape of images, an int32 vector.
 
         Args:
             input_shape: the event shape of points.
@@ -158,7 +158,7 @@ class Bijector(abc.ABC):
             )
 
     def forward_event_shape(self, input_shape: ShapeLike) -> TensorShape:
-        """Returns the event shape of images, as far as it is known.
+        """Return the event shape of images, as far as it is known.
 
         Args:
             input_shape: the event shape of points.
@@ -168,7 +168,7 @@ class Bijector(abc.ABC):
     def inverse_event_shape_tensor(
         self, output_shape: TensorLike, name: str = "inverse_event_shape_tensor"
     ) -> Tensor:
-        """Returns the event shape of points, an int32 vector.
+        """Return the event shape of points, an int32 vector.
 
         Args:
             output_shape: the event shape of images.
@@ -180,7 +180,7 @@ class Bijector(abc.ABC):
             )
 
     def inverse_event_shape(self, output_shape: ShapeLike) -> TensorShape:
-        """Returns the event shape of points, as far as it is known.
+        """Return the event shape of points, as far as it is known.
 
         Args:
             output_shape: the event shape of images.
@@ -196,15 +196,15 @@ class Bijector(abc.ABC):
         raise NotImplementedError("inverse not implemented")
 
     def forward(self, x: TensorLike, name: str = "forward", **kwargs: Any) -> Tensor:
-        """Returns the images of points.
+        """Return the images of points.
 
         Args:
             x: points.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_forward``.
+            **kwargs: arguments of subclasses, for ``_forward``.
 
         Raises:
-            TypeError: ``x`` has another type than ``dtype``.
+            TypeError: ``x`` has a dtype other than ``dtype``.
             NotImplementedError: the class does not define it.
         """
         with self._name_scope(name, [x]):
@@ -218,18 +218,18 @@ class Bijector(abc.ABC):
             return known.y
 
     def inverse(self, y: TensorLike, name: str = "inverse", **kwargs: Any) -> Any:
-        """Returns the points that have images.
+        """Return the points that are mapped to images.
 
         Args:
             y: images.
             name: name of the scope.
-            **kwargs: arguments of classes below, for ``_inverse``.
+            **kwargs: arguments of subclasses, for ``_inverse``.
 
         Returns:
-            A tensor; a tuple of them where several points have one image.
+            A tensor, or a tuple of tensors if several points have the same image.
 
         Raises:
-            TypeError: ``y`` has another type than ``dtype``.
+            TypeError: ``y`` has a dtype other than ``dtype``.
             NotImplementedError: the class does not define it.
         """
         with self._name_scope(name, [y]):
@@ -242,7 +242,7 @@ class Bijector(abc.ABC):
                 self._remember(known, kwargs)
             return known.x
 
-    # How much they stretch
+    # Jacobian determinants
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
         raise NotImplementedError("inverse_log_det_jacobian not implemented.")
@@ -253,16 +253,16 @@ class Bijector(abc.ABC):
     def inverse_log_det_jacobian(
         self, y: TensorLike, event_ndims: Any, name: str = "inverse_log_det_jacobian", **kwargs: Any
     ) -> Any:
-        """Returns the logarithm of the determinant of the inverse's Jacobian.
+        """Return the log-determinant of the inverse's Jacobian.
 
         Args:
             y: images.
-            event_ndims: how many axes at the end are one event.
+            event_ndims: number of final axes that form one event.
             name: name of the scope.
-            **kwargs: arguments of classes below.
+            **kwargs: arguments of subclasses.
 
         Raises:
-            ValueError: ``event_ndims`` is less than ``inverse`` sees at once.
+            ValueError: ``event_ndims`` is smaller than the number of axes that ``inverse`` needs.
             NotImplementedError: the class does not define it.
         """
         with self._name_scope(name, [y]):
@@ -279,17 +279,17 @@ class Bijector(abc.ABC):
     def forward_log_det_jacobian(
         self, x: TensorLike, event_ndims: Any, name: str = "forward_log_det_jacobian", **kwargs: Any
     ) -> Any:
-        """Returns the logarithm of the determinant of the Jacobian.
+        """Return the log-determinant of the Jacobian.
 
         Args:
             x: points.
-            event_ndims: how many axes at the end are one event.
+            event_ndims: number of final axes that form one event.
             name: name of the scope.
-            **kwargs: arguments of classes below.
+            **kwargs: arguments of subclasses.
 
         Raises:
-            ValueError: ``event_ndims`` is less than ``forward`` sees at once.
-            NotImplementedError: the class does not define it, or several points have one image.
+            ValueError: ``event_ndims`` is smaller than the number of axes that ``forward`` needs.
+            NotImplementedError: the class does not define it, or several points have the same image.
         """
         if not self._is_injective:
             raise NotImplementedError(
@@ -305,7 +305,7 @@ class Bijector(abc.ABC):
                 return -self._ildj(known, event_ndims, kwargs, inverse_first=False)
 
     def _ildj(self, known: _Known, event_ndims: Any, kwargs: dict[str, Any], inverse_first: bool) -> Tensor:
-        """The inverse's logarithm at a point, by the method at hand first and else by the other one."""
+        """Return the inverse's log-determinant at a point, by the preferred method or else the other one."""
         key = _hashable(event_ndims)
         if key in known.ildj:
             return known.ildj[key]
@@ -333,7 +333,7 @@ class Bijector(abc.ABC):
         return found
 
     def _ildjs_of_all(self, y: Tensor, event_ndims: Any, kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
-        """The inverse's logarithm at each of the points that have one image."""
+        """Return the inverse's log-determinant at each of the points with the same image."""
 
         def by_inverse() -> tuple[Tensor, ...]:
             at_least = self.inverse_min_event_ndims
@@ -350,7 +350,7 @@ class Bijector(abc.ABC):
         return found
 
     def _summed(self, at: Tensor, ildj: Tensor, at_least: int, event_ndims: Any) -> Tensor:
-        """Sums over the axes of an event beyond those that the function sees at once."""
+        """Sum over the event axes beyond those that the function needs at once."""
         axes = rank(at)
         sizes = shape(at)[axes - event_ndims : axes - at_least]
         wide = ones(sizes, ildj.dtype) * ildj
@@ -385,7 +385,7 @@ class Bijector(abc.ABC):
             checks.append(assert_rank(axes, 0, message="Expected scalar."))
         return checks
 
-    # Inside
+    # Internals
 
     @contextlib.contextmanager
     def _name_scope(self, name: str | None = None, values: list[Any] | None = None) -> Iterator[str]:
@@ -416,7 +416,7 @@ def _key(at: Tensor, kwargs: dict[str, Any]) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    """What stands for a value in a table."""
+    """Return a hashable key for a value."""
     if isinstance(value, (list, tuple)):
         return tuple(map(_hashable, value))
     return id(value) if isinstance(value, (Tensor, np.ndarray)) else value
@@ -446,10 +446,10 @@ def _known_event_ndims(event_ndims: Any) -> int | None:
 
 
 class Identity(Bijector):
-    """The function that changes nothing.
+    """The identity function.
 
     Args:
-        validate_args: whether arguments are checked when the graph runs.
+        validate_args: whether to check arguments at run time.
         name: name of its scope.
     """
 

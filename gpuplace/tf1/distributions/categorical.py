@@ -33,15 +33,15 @@ from gpuplace.typing import TensorLike
 
 
 class Categorical(Distribution):
-    """Distributions of the number of one of several classes.
+    """Distributions over the class indices.
 
     Args:
-        logits: logarithms of probabilities that need not sum to 1, a class along the last axis; either these or
-            ``probs`` are given.
+        logits: unnormalised log-probabilities, with the classes along the last axis; give either these or
+            ``probs``.
         probs: probabilities of the classes.
-        dtype: type of samples.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        dtype: dtype of samples.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
@@ -76,7 +76,7 @@ class Categorical(Distribution):
         )
 
     def _keep_sizes(self, static: TensorShape) -> None:
-        """Rank and sizes of the batch and the number of classes, constants where they are known."""
+        """Store the rank and sizes of the batch and the number of classes, as constants if they are known."""
         if static.ndims is not None:
             self._batch_rank = convert_to_tensor(static.ndims - 1, dtype=int32, name="batch_rank")
         else:
@@ -97,12 +97,12 @@ class Categorical(Distribution):
 
     @property
     def event_size(self) -> Tensor:
-        """How many classes there are, an int32 scalar."""
+        """Number of classes, an int32 scalar."""
         return self._event_size
 
     @property
     def logits(self) -> Tensor:
-        """Logarithms of probabilities that need not sum to 1."""
+        """Unnormalised log-probabilities."""
         return self._logits
 
     @property
@@ -148,7 +148,7 @@ class Categorical(Distribution):
         return -sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
 
     def _alike(self, event: Tensor, params: Tensor) -> tuple[Tensor, Tensor]:
-        """Values as integers and parameters, broadcast to one batch shape."""
+        """Return values as integers, and parameters, broadcast to one batch shape."""
         if event.dtype.is_floating:
             event = cast(event, dtype=int32)
         elif not event.dtype.is_integer:

@@ -33,9 +33,9 @@ class Dirichlet(Distribution):
     """Dirichlet distributions, of vectors of positive numbers that sum to 1.
 
     Args:
-        concentration: parameters above zero, along the last axis one for each number of a vector.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        concentration: positive parameters; the last axis holds one for each element of a vector.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
     """
 
@@ -118,7 +118,7 @@ class Dirichlet(Distribution):
         return rsqrt(1.0 + self.total_concentration[..., None])
 
     def _mode(self) -> Tensor:
-        """The mode, where all parameters are above 1."""
+        """Return the mode, which is defined if all parameters are above 1."""
         k = cast(self.event_shape_tensor()[0], self.dtype)
         mode = (self.concentration - 1.0) / (self.total_concentration[..., None] - k)
         if self.allow_nan_stats:

@@ -1,4 +1,4 @@
-"""The gamma distribution, and the exponential one, which is a gamma distribution.
+"""The gamma distribution, and its special case, the exponential distribution.
 
 Source: tensorflow/python/ops/distributions/gamma.py and exponential.py, release 1.15.
 """
@@ -38,14 +38,14 @@ class Gamma(ScalarDistribution):
     """Gamma distributions.
 
     Args:
-        concentration: shape parameters, above zero.
-        rate: inverse scales, above zero; the shape broadcasts with that of ``concentration``.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        concentration: shape parameters; positive.
+        rate: inverse scales; positive; the shape broadcasts with that of ``concentration``.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the types of the parameters differ, or are not floating.
+        ValueError: the dtypes of the parameters differ, or are not floating.
     """
 
     _parameter_names: tuple[str, ...] = ("concentration", "rate")
@@ -114,7 +114,7 @@ class Gamma(ScalarDistribution):
         return sqrt(self.concentration) / self.rate
 
     def _mode(self) -> Tensor:
-        """The mode, for a concentration above 1."""
+        """Return the mode, which is defined for a concentration above 1."""
         mode = (self.concentration - 1.0) / self.rate
         if self.allow_nan_stats:
             nan = fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan), name="nan")
@@ -132,13 +132,13 @@ class Exponential(Gamma):
     """Exponential distributions.
 
     Args:
-        rate: inverse scales, above zero.
-        validate_args: whether parameters and values are checked when the graph runs.
-        allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it is an error.
+        rate: inverse scales; positive.
+        validate_args: whether to check parameters and values at run time.
+        allow_nan_stats: whether an undefined statistic is NaN rather than an error.
         name: name of its scope.
 
     Raises:
-        ValueError: the type of ``rate`` is not floating.
+        ValueError: the dtype of ``rate`` is not floating.
     """
 
     _parameter_names = ("rate",)
@@ -168,7 +168,7 @@ class Exponential(Gamma):
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         sizes = concat([[n], shape(self._rate)], 0)
-        least = np.finfo(self.dtype.as_numpy_dtype).tiny  # the logarithm of zero is no sample
+        least = np.finfo(self.dtype.as_numpy_dtype).tiny  # zero is excluded because its logarithm is infinite
         drawn = random_uniform(sizes, minval=least, maxval=1.0, seed=seed, dtype=self.dtype)
         return -log(drawn) / self._rate
 

@@ -1,11 +1,11 @@
-"""A distribution of the images of another's samples under a bijector.
+"""The distribution of the images of another distribution's samples under a bijector.
 
-The other distribution may be one of single numbers that is drawn several times, for a batch or an event of more axes;
-then what is drawn for an event comes first and is moved behind the batch::
+The base distribution may be a scalar one that is sampled repeatedly to form a batch or an event with more
+axes. The axes of an event then come first and are moved after the batch::
 
     drawn [event..., n, batch...]  --rotate-->  [n, batch..., event...]
 
-What of this is known when the graph is built costs no operations.
+Shapes that are known while the graph is built need no operations.
 
 Source: tensorflow/python/ops/distributions/transformed_distribution.py, release 1.15.
 """
@@ -41,18 +41,18 @@ from gpuplace.typing import SizesLike, TensorLike
 
 
 class TransformedDistribution(Distribution):
-    """Distributions of ``bijector.forward(x)``, where ``x`` is drawn of another distribution.
+    """Distributions of ``bijector.forward(x)``, where ``x`` is a sample of a base distribution.
 
     Args:
-        distribution: the other one.
-        bijector: the function; None: the one that changes nothing.
-        batch_shape: sizes of a batch of it, where it is a single one.
-        event_shape: sizes of events, where it is one of single numbers.
-        validate_args: whether arguments are checked when the graph runs.
-        name: name of its scope; None: the names of both.
+        distribution: the base distribution.
+        bijector: the bijector; None for the identity.
+        batch_shape: sizes of a batch, for a single base distribution.
+        event_shape: sizes of an event, for a scalar base distribution.
+        validate_args: whether to check arguments at run time.
+        name: name of its scope; None for the joined names of both.
 
     Raises:
-        ValueError: a shape is given, and the other distribution is not of single numbers, or no single one.
+        ValueError: a shape is given, but the base distribution is not scalar or not single.
     """
 
     def __init__(
@@ -101,16 +101,16 @@ class TransformedDistribution(Distribution):
 
     @property
     def distribution(self) -> Distribution:
-        """The distribution that points are drawn of."""
+        """The base distribution."""
         return self._distribution
 
     @property
     def bijector(self) -> Bijector:
-        """The function of points."""
+        """The bijector."""
         return self._bijector
 
     def _override(self, given: Any, base_is_scalar: Tensor, validate_args: bool, name: str) -> Tensor:
-        """A shape that is given as a tensor, ``self._empty`` where it is none, and checked."""
+        """Return a shape override as a checked tensor; ``self._empty`` if there is none."""
         sizes = convert_to_tensor([] if given is None else given, dtype=int32, name=name)
         is_empty = _equal(_length(sizes), 0)
         if static_value(is_empty):
@@ -180,7 +180,7 @@ class TransformedDistribution(Distribution):
         with self._name_scope(name, [sample_shape]):
             sizes, count = self._sample_sizes(sample_shape)
             points = self._reshaped(self._sample_n(count, seed, **kwargs), sizes)
-            # The bijector sees samples in their shape, as it keeps them for `log_prob`.
+            # The bijector sees samples in their final shape, because it caches them for `log_prob`.
             images = self.bijector.forward(points, **kwargs)
             return self._set_sample_static_shape(images, sizes)
 
@@ -205,7 +205,7 @@ class TransformedDistribution(Distribution):
         return self._with_batch_shape(found * exp(cast(ildj, found.dtype)), y, event_ndims)
 
     def _of_points(self, y: Tensor, function: Callable[[Tensor, Tensor, Any], Tensor]) -> Any:
-        """A function of the point that has an image, or a list: of each point."""
+        """Return a function of the point that has an image, or a list with its value for each point."""
         x = self.bijector.inverse(y)
         axes = self._event_ndims()
         ildj = self.bijector.inverse_log_det_jacobian(y, event_ndims=axes)
@@ -246,7 +246,7 @@ class TransformedDistribution(Distribution):
         return point
 
     def _refuse_several(self, what: str) -> None:
-        """Says that something is known only of single numbers that have single points."""
+        """Raise an error for a quantity that is only defined for scalar events and injective bijectors."""
         if self._may_override_event:
             raise NotImplementedError(f"{what} is not implemented when overriding event_shape")
         self._refuse_several_points(what)
@@ -278,7 +278,7 @@ class TransformedDistribution(Distribution):
         return entropy
 
     def _rotated(self, x: Tensor, back: bool = False) -> Tensor:
-        """Events moved behind the batch, or back."""
+        """Move the event axes after the batch axes, or back."""
         needed = static_value(self._needs_rotation)
         if needed is not None and not needed:
             return x
@@ -287,7 +287,7 @@ class TransformedDistribution(Distribution):
         return transpose(x, _concat(numbers(first, axes), numbers(0, first)))
 
 
-# Where values are known, results are constants
+# Constant folding: known values give constants
 
 
 def _value(x: TensorLike) -> Any:
@@ -334,7 +334,7 @@ def _ones_of_length(x: Tensor) -> Tensor:
 
 
 def _length(sizes: Tensor) -> Tensor:
-    """How many axes a shape has."""
+    """Return the number of axes of a shape."""
     if sizes.shape.ndims not in (None, 1):
         raise ValueError("input is not a valid shape: not 1D")
     if not sizes.dtype.is_integer:

@@ -1,4 +1,4 @@
-"""Tensors taken apart and put together, for shapes, triangles and weighted sums.
+"""Tensor helpers for shapes, triangular matrices and weighted sums.
 
 Source: tensorflow/python/ops/distributions/util.py, release 1.15.
 """
@@ -37,16 +37,16 @@ from gpuplace.typing import TensorLike
 
 
 def pick_vector(cond: TensorLike, true_vector: Any, false_vector: Any, name: str = "pick_vector") -> Any:
-    """Returns the one or the other of two vectors, which may have different lengths.
+    """Return one of two vectors, which may have different lengths.
 
     Args:
-        cond: which one, a boolean; where it is known, no operations choose.
-        true_vector: the one for True.
-        false_vector: the one for False, of the same type.
+        cond: a boolean that selects the vector; a known value needs no operations.
+        true_vector: the vector for True.
+        false_vector: the vector for False, of the same dtype.
         name: name of the scope.
 
     Raises:
-        TypeError: ``cond`` is no boolean, or the types differ.
+        TypeError: ``cond`` is not a boolean, or the dtypes differ.
     """
     with name_scope(name, values=[cond, true_vector, false_vector]):
         cond = convert_to_tensor(cond, name="cond")
@@ -65,7 +65,7 @@ def pick_vector(cond: TensorLike, true_vector: Any, false_vector: Any, name: str
 
 
 def prefer_static_value(x: Tensor) -> Any:
-    """Returns a tensor's value where it is known, else the tensor.
+    """Return a tensor's value if it is known, otherwise the tensor.
 
     Args:
         x: a tensor.
@@ -75,7 +75,7 @@ def prefer_static_value(x: Tensor) -> Any:
 
 
 def prefer_static_rank(x: TensorLike) -> Any:
-    """Returns how many axes a tensor has, an array where that is known and else a tensor.
+    """Return the rank of a tensor, as an array if it is known and otherwise as a tensor.
 
     Args:
         x: the tensor.
@@ -86,7 +86,7 @@ def prefer_static_rank(x: TensorLike) -> Any:
 def prefer_static_broadcast_shape(
     shape1: Any, shape2: Any, name: str = "prefer_static_broadcast_shape"
 ) -> Any:
-    """Returns the shape that two broadcast to: a ``TensorShape`` where both are known, else a tensor.
+    """Return the broadcast shape of two shapes: a ``TensorShape`` if both are known, otherwise a tensor.
 
     Args:
         shape1: sizes.
@@ -94,7 +94,7 @@ def prefer_static_broadcast_shape(
         name: name of the scope.
 
     Raises:
-        ValueError: one is partly known and the other not, or they do not broadcast.
+        ValueError: only one is fully known, or they do not broadcast.
     """
     with name_scope(name, values=[shape1, shape2]):
         known = [_known_shape(one) for one in (shape1, shape2)]
@@ -119,11 +119,11 @@ def _sizes(given: Any) -> Tensor:
 
 
 def rotate_transpose(x: TensorLike, shift: TensorLike, name: str = "rotate_transpose") -> Tensor:
-    """Returns a tensor whose axes are moved round: those that leave at one end enter at the other.
+    """Rotate the axes of a tensor: axes that leave at one end enter at the other.
 
     Args:
         x: the tensor.
-        shift: how far to the right, an integer.
+        shift: number of positions to the right, an integer.
         name: name of the scope.
     """
     with name_scope(name, values=[x, shift]):
@@ -147,11 +147,11 @@ def rotate_transpose(x: TensorLike, shift: TensorLike, name: str = "rotate_trans
 def matrix_diag_transform(
     matrix: TensorLike, transform: Callable[[Tensor], Tensor] | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns matrices whose diagonals are changed by a function.
+    """Return matrices whose diagonals are changed by a function.
 
     Args:
         matrix: matrices along the last two axes.
-        transform: the function, of diagonals; None: nothing changes.
+        transform: function of the diagonals; None for no change.
         name: name of the scope.
     """
     with name_scope(name, "matrix_diag_transform", [matrix]):
@@ -163,7 +163,7 @@ def matrix_diag_transform(
 
 
 def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None) -> Tensor:
-    """Returns triangular matrices with the elements of vectors, zero elsewhere.
+    """Return triangular matrices with the elements of vectors, and zeros elsewhere.
 
     Args:
         x: vectors of ``n * (n + 1) / 2`` elements along the last axis.
@@ -171,7 +171,7 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
         name: name of the scope.
 
     Raises:
-        ValueError: the length is known, and no such number.
+        ValueError: the length is known not to be such a number.
     """
     with name_scope(name, "fill_triangular", [x]):
         x = convert_to_tensor(x, name="x")
@@ -191,7 +191,8 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
             size = cast(sqrt(0.25 + cast(2 * count, dtype=float32)), dtype=int32)
             final = before.concatenate([None, None])
         axes = prefer_static_rank(x)
-        # The vector and its mirror image, without the overlap, have n * n elements; row by row one half is right.
+        # Joined without their overlap, the vector and its mirror image have n * n elements; half of each row
+        # is correct.
         if upper:
             pieces = [x, reverse(x[..., size:], axis=[axes - 1])]
         else:
@@ -206,7 +207,7 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
 
 
 def fill_triangular_inverse(x: TensorLike, upper: bool = False, name: str | None = None) -> Tensor:
-    """Returns the vectors of which ``fill_triangular`` makes matrices.
+    """Return the vectors from which ``fill_triangular`` builds triangular matrices.
 
     Args:
         x: triangular matrices along the last two axes.
@@ -243,12 +244,12 @@ def tridiag(
     above: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns matrices with values on the diagonal and those beside it.
+    """Return matrices with values on the diagonal and next to it.
 
     Args:
         below: the values below the diagonal.
-        diag: those on it.
-        above: those above it.
+        diag: the values on the diagonal.
+        above: the values above the diagonal.
         name: name of the scope.
 
     Raises:
@@ -281,18 +282,18 @@ def reduce_weighted_logsumexp(
     return_sign: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Returns ``log(abs(sum(w * exp(logx))))``, computed so that nothing overflows.
+    """Return ``log(abs(sum(w * exp(logx))))``, computed without overflow.
 
     Args:
         logx: logarithms.
-        w: weights of any sign; None: 1.
-        axis: axes that are summed over; None: all.
-        keep_dims: whether these axes stay, with size 1.
-        return_sign: whether the sign of the sum is returned as well.
+        w: weights of any sign; None for 1.
+        axis: axes to sum over; None for all.
+        keep_dims: whether to keep these axes, with size 1.
+        return_sign: whether to return the sign of the sum as well.
         name: name of the scope.
 
     Returns:
-        The logarithm, or it and the sign.
+        The logarithm, or the logarithm and the sign.
     """
     with name_scope(name, "reduce_weighted_logsumexp", [logx, w]):
         logx = convert_to_tensor(logx, name="logx")
@@ -313,10 +314,10 @@ def reduce_weighted_logsumexp(
 
 
 def softplus_inverse(x: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the numbers whose softplus is ``x``.
+    """Return the inverse of softplus.
 
     Args:
-        x: floating, above zero.
+        x: floating; positive.
         name: name of the scope.
     """
     with name_scope(name, "softplus_inverse", [x]):

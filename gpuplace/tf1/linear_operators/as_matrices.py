@@ -1,4 +1,4 @@
-"""Operators in the place of matrices: ``tf.matmul``, ``tf.linalg.adjoint`` and their like.
+"""Operators in place of matrices: ``tf.matmul``, ``tf.linalg.adjoint`` and similar functions.
 
 Source: tensorflow/python/ops/linalg/linear_operator.py, release 1.15.
 """

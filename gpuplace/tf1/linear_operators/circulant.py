@@ -1,7 +1,7 @@
-"""Circulant operators, which are diagonal in frequencies, and Toeplitz operators, which are part of circulant ones.
+"""Circulant operators, which the Fourier transform makes diagonal, and Toeplitz operators, parts of circulant ones.
 
-A product is a Fourier transform, a product with the spectrum, and a transform back. The vectors of a nested operator
-are folded into blocks for that, of two or three axes::
+A product consists of a Fourier transform, a product with the spectrum, and the inverse transform. For nested
+operators, vectors are first reshaped into blocks of two or three axes::
 
     [batch..., rows, columns]  -->  [columns, batch..., rows]  -->  [columns, batch..., block...]
 
@@ -44,11 +44,11 @@ from gpuplace.tf1.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from gpuplace.typing import DTypeLike, TensorLike
 
 _TRANSFORMS = {1: (fft, ifft), 2: (fft2d, ifft2d), 3: (fft3d, ifft3d)}
-"""By the number of a block's axes: there and back."""
+"""Number of block axes -> the transform and its inverse."""
 
 
 class _Circulant(LinearOperator):
-    """A circulant operator, or one of blocks that are circulant themselves."""
+    """A circulant operator, or a circulant one of circulant blocks."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class _Circulant(LinearOperator):
 
     @property
     def block_depth(self) -> int:
-        """How many axes a block has."""
+        """Number of axes of a block."""
         return self._block_depth
 
     @property
@@ -103,7 +103,7 @@ class _Circulant(LinearOperator):
         return self.spectrum.shape[-self.block_depth :]
 
     def block_shape_tensor(self) -> Tensor:
-        """Returns the sizes of a block, an int32 vector."""
+        """Return the sizes of a block, an int32 vector."""
         return self._block_sizes
 
     @property
@@ -112,7 +112,7 @@ class _Circulant(LinearOperator):
         return self._spectrum
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Tensor:
-        """Returns what vectors are convolved with: the first column.
+        """Return the convolution kernel, which is the first column.
 
         Args:
             name: name of the scope.
@@ -121,7 +121,7 @@ class _Circulant(LinearOperator):
             return cast(self._transformed_back(self._spectrum_complex), self.dtype)
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Operation:
-        """Returns an operation that fails unless the convolution kernel is real.
+        """Return an operation that fails unless the convolution kernel is real.
 
         Args:
             name: name of the scope.
@@ -133,7 +133,7 @@ class _Circulant(LinearOperator):
             return assert_less(abs(imaginary), most, message="Spectrum was not Hermitian")
 
     def _folded(self, matrix: Tensor) -> Tensor:
-        """Matrices as blocks, the columns in front."""
+        """Reshape matrices into blocks, with the columns in front."""
         rows = rotate_transpose(matrix, shift=1)
         if rows.shape.is_fully_defined() and self.block_shape.is_fully_defined():
             return reshape(rows, rows.shape[:-1].concatenate(self.block_shape))
@@ -242,19 +242,19 @@ class _Circulant(LinearOperator):
 
 
 class LinearOperatorCirculant(_Circulant):
-    """Circulant matrices: each row is the one above, moved on by one.
+    """Circulant matrices: each row is the previous one shifted by one.
 
     Args:
-        spectrum: the eigenvalues along the last axis: the Fourier transform of the first column.
-        input_output_dtype: type of what it is applied to.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint, as with a real spectrum.
+        spectrum: the eigenvalues along the last axis, which are the Fourier transform of the first column.
+        input_output_dtype: dtype of the arguments and results.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
         is_square: True.
         name: name of its scopes.
 
     Raises:
-        ValueError: too few axes, or what is said of it cannot be.
+        ValueError: there are too few axes, or a property is impossible.
     """
 
     def __init__(
@@ -272,19 +272,19 @@ class LinearOperatorCirculant(_Circulant):
 
 
 class LinearOperatorCirculant2D(_Circulant):
-    """Circulant matrices of blocks that are circulant.
+    """Circulant matrices of circulant blocks.
 
     Args:
         spectrum: the eigenvalues along the last two axes.
-        input_output_dtype: type of what it is applied to.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint, as with a real spectrum.
+        input_output_dtype: dtype of the arguments and results.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
         is_square: True.
         name: name of its scopes.
 
     Raises:
-        ValueError: too few axes, or what is said of it cannot be.
+        ValueError: there are too few axes, or a property is impossible.
     """
 
     def __init__(
@@ -302,19 +302,19 @@ class LinearOperatorCirculant2D(_Circulant):
 
 
 class LinearOperatorCirculant3D(_Circulant):
-    """Circulant matrices of blocks that are circulant and of circulant blocks.
+    """Circulant matrices of circulant blocks that consist of circulant blocks.
 
     Args:
         spectrum: the eigenvalues along the last three axes.
-        input_output_dtype: type of what it is applied to.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint, as with a real spectrum.
+        input_output_dtype: dtype of the arguments and results.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
         is_square: True.
         name: name of its scopes.
 
     Raises:
-        ValueError: too few axes, or what is said of it cannot be.
+        ValueError: there are too few axes, or a property is impossible.
     """
 
     def __init__(
@@ -332,19 +332,19 @@ class LinearOperatorCirculant3D(_Circulant):
 
 
 class LinearOperatorToeplitz(LinearOperator):
-    """Toeplitz matrices: the same number along each line parallel to the diagonal.
+    """Toeplitz matrices: the elements along each diagonal are equal.
 
     Args:
         col: the first columns along the last axis.
-        row: the first rows; their first element is not looked at.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        row: the first rows; their first element is ignored.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
         is_square: True or None.
         name: name of its scopes.
 
     Raises:
-        ValueError: the sizes do not fit, or ``is_square`` is False.
+        ValueError: the sizes do not match, or ``is_square`` is False.
     """
 
     def __init__(
@@ -419,7 +419,7 @@ class LinearOperatorToeplitz(LinearOperator):
 
 
 def to_complex(x: Tensor) -> Tensor:
-    """Numbers as complex ones of the same precision.
+    """Return numbers as complex ones of the same precision.
 
     Args:
         x: floating or complex numbers.

@@ -1,4 +1,4 @@
-"""Operators that are given by a size and a number: identities, multiples of them, zeros.
+"""Operators defined by a size and a number: identities, scaled identities, zeros.
 
 Source: tensorflow/python/ops/linalg/linear_operator_identity.py and linear_operator_zeros.py, release 1.15.
 """
@@ -40,7 +40,7 @@ from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
 
 class _OfSizes(LinearOperator):
-    """An operator that is given by its number of rows, and perhaps by the shape of its batch."""
+    """An operator defined by its number of rows and, optionally, its batch shape."""
 
     _assert_proper_shapes: bool
     _num_rows: Tensor
@@ -49,7 +49,7 @@ class _OfSizes(LinearOperator):
     _batch_shape_static: Any = None
 
     def _count(self, given: Any, name: str) -> tuple[Tensor, Any]:
-        """A number of rows or columns as a tensor, and its value where it is known; checked."""
+        """Return a checked number of rows or columns as a tensor, and its value if it is known."""
         assert_not_ref_type(given, name)
         count = shape_tensor(given, name=name)
         known = static_value(count)
@@ -112,7 +112,7 @@ class _OfSizes(LinearOperator):
         return concat([self.batch_shape_tensor(), [self._least_dimension_tensor()]], axis=0)
 
     def _in_batch(self, x: Tensor) -> Tensor:
-        """``x``, in a batch of the shape that it broadcasts to with this operator's."""
+        """Broadcast ``x`` to the batch shape that it shares with this operator."""
         if self._batch_shape_arg is None:
             return x
         special: Any = self.batch_shape.concatenate([1, 1])
@@ -131,22 +131,22 @@ class _OfSizes(LinearOperator):
 
 
 class LinearOperatorIdentity(_OfSizes):
-    """Matrices that change nothing.
+    """Identity matrices.
 
     Args:
-        num_rows: how many rows there are.
-        batch_shape: sizes of the batch; None: one matrix.
-        dtype: type of the elements; None: float32.
+        num_rows: number of rows.
+        batch_shape: sizes of the batch; None for one matrix.
+        dtype: dtype of the elements; None for float32.
         is_non_singular: True.
         is_self_adjoint: True.
         is_positive_definite: True.
         is_square: True.
-        assert_proper_shapes: whether sizes are checked when the graph runs.
+        assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.
 
     Raises:
-        ValueError: a size is known to be wrong, or what is said of it cannot be.
-        TypeError: a size is no integer, or a variable.
+        ValueError: a size is known to be wrong, or a property is impossible.
+        TypeError: a size is not an integer, or is a variable.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class LinearOperatorIdentity(_OfSizes):
         return ones(shape=self._diagonal_shape(), dtype=self.dtype)
 
     def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """Returns matrices plus the identity.
+        """Return matrices plus the identity.
 
         Args:
             mat: the matrices.
@@ -235,18 +235,18 @@ class LinearOperatorScaledIdentity(_OfSizes):
     """Multiples of the identity.
 
     Args:
-        num_rows: how many rows there are.
+        num_rows: number of rows.
         multiplier: the factors, one for each matrix of the batch.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
         is_square: True.
-        assert_proper_shapes: whether sizes are checked when the graph runs.
+        assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.
 
     Raises:
-        ValueError: a size is known to be wrong, or what is said of it cannot be.
-        TypeError: a size is no integer, or a variable.
+        ValueError: a size is known to be wrong, or a property is impossible.
+        TypeError: a size is not an integer, or is a variable.
     """
 
     def __init__(
@@ -335,7 +335,7 @@ class LinearOperatorScaledIdentity(_OfSizes):
         return ones(shape=self._diagonal_shape(), dtype=self.dtype) * self.multiplier[..., None]
 
     def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """Returns matrices plus the multiple of the identity.
+        """Return matrices plus the scaled identity.
 
         Args:
             mat: the matrices.
@@ -351,20 +351,20 @@ class LinearOperatorZeros(_OfSizes):
     """Matrices of zeros.
 
     Args:
-        num_rows: how many rows there are.
-        num_columns: how many columns; None: as many.
-        batch_shape: sizes of the batch; None: one matrix.
-        dtype: type of the elements; None: float32.
+        num_rows: number of rows.
+        num_columns: number of columns; None for ``num_rows``.
+        batch_shape: sizes of the batch; None for one matrix.
+        dtype: dtype of the elements; None for float32.
         is_non_singular: False.
-        is_self_adjoint: whether it is its own adjoint, which it is if it is square.
+        is_self_adjoint: whether it is self-adjoint; it is if it is square.
         is_positive_definite: False.
-        is_square: whether it has as many rows as columns.
-        assert_proper_shapes: whether sizes are checked when the graph runs.
+        is_square: whether it is square.
+        assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.
 
     Raises:
-        ValueError: a size is known to be wrong, or what is said of it cannot be.
-        TypeError: a size is no integer, or a variable.
+        ValueError: a size is known to be wrong, or a property is impossible.
+        TypeError: a size is not an integer, or is a variable.
     """
 
     def __init__(
@@ -448,7 +448,7 @@ class LinearOperatorZeros(_OfSizes):
         return zeros(shape=self._diagonal_shape(), dtype=self.dtype)
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
-        """Returns matrices, in a batch of the shape that they broadcast to with this operator's.
+        """Return matrices, broadcast to the batch shape that they share with this operator.
 
         Args:
             mat: the matrices.

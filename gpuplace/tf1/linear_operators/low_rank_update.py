@@ -1,4 +1,4 @@
-"""An operator plus one of low rank, ``L + U D V^H``, solved by the Woodbury identity.
+"""A low-rank update of an operator, ``L + U D V^H``, solved by the Woodbury identity.
 
 With the capacitance ``C = D^-1 + V^H L^-1 U``, a small matrix::
 
@@ -42,17 +42,17 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     Args:
         base_operator: the operator, ``L``.
         u: narrow matrices.
-        diag_update: the diagonals of ``D``; None: ones.
-        v: narrow matrices of the shape of ``u``; None: ``u``.
-        is_diag_update_positive: whether ``diag_update`` is above zero; None: not known.
-        is_non_singular: whether the whole has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        diag_update: the diagonals of ``D``; None for ones.
+        v: narrow matrices of the shape of ``u``; None for ``u``.
+        is_diag_update_positive: whether ``diag_update`` is positive; None if unknown.
+        is_non_singular: whether the sum has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
+        is_square: whether it is square.
         name: name of its scopes.
 
     Raises:
-        ValueError: the sizes do not fit, or what is said of it contradicts itself.
+        ValueError: the sizes do not match, or properties contradict each other.
     """
 
     def __init__(
@@ -131,22 +131,22 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     @property
     def u(self) -> Any:
-        """The narrow matrices."""
+        """The narrow matrices on the left."""
         return self._u
 
     @property
     def v(self) -> Any:
-        """The narrow matrices on the other side."""
+        """The narrow matrices on the right."""
         return self._v
 
     @property
     def is_diag_update_positive(self) -> bool | None:
-        """Whether ``diag_update`` is above zero; None: not known."""
+        """Whether ``diag_update`` is positive; None if unknown."""
         return self._is_diag_update_positive
 
     @property
     def diag_update(self) -> Any:
-        """The diagonals between them; None: ones."""
+        """The diagonals between them; None for ones."""
         return self._diag_update
 
     @property

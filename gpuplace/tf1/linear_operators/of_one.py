@@ -1,4 +1,4 @@
-"""Operators that are another one's adjoint or inverse, and do what they do by it.
+"""Adjoints and inverses of operators, which delegate to the original operator.
 
 Source: tensorflow/python/ops/linalg/linear_operator_adjoint.py and linear_operator_inversion.py, release 1.15.
 """
@@ -16,7 +16,7 @@ from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
 
 
 class _OfOne(LinearOperator):
-    """An operator of which as much is known as of another."""
+    """An operator with the same properties as another one."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class _OfOne(LinearOperator):
 
     @property
     def operator(self) -> LinearOperator:
-        """The other one."""
+        """The original operator."""
         return self._operator
 
     def _assert_non_singular(self) -> Operation:
@@ -62,15 +62,15 @@ class LinearOperatorAdjoint(_OfOne):
     """The adjoint of another operator.
 
     Args:
-        operator: the other one.
-        is_non_singular: whether it has an inverse; None: as the other one. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        operator: the original operator.
+        is_non_singular: whether it has an inverse; None for the original's, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
-        name: name of its scopes; None: the other one's, with ``_adjoint``.
+        is_square: whether it is square.
+        name: name of its scopes; None for the original's with ``_adjoint``.
 
     Raises:
-        ValueError: what is said of it contradicts what is known of the other one.
+        ValueError: a property contradicts the original operator's.
     """
 
     def __init__(
@@ -127,15 +127,15 @@ class LinearOperatorInversion(_OfOne):
     """The inverse of another operator.
 
     Args:
-        operator: the other one.
+        operator: the original operator.
         is_non_singular: True or None.
-        is_self_adjoint: whether it is its own adjoint; None: as the other one. The others in the same way.
+        is_self_adjoint: whether it is self-adjoint; None for the original's, as for the other properties.
         is_positive_definite: whether it is positive definite.
         is_square: True or None.
-        name: name of its scopes; None: the other one's, with ``_inv``.
+        name: name of its scopes; None for the original's with ``_inv``.
 
     Raises:
-        ValueError: the other one has no inverse, or what is said contradicts what is known of it.
+        ValueError: the original operator has no inverse, or a property contradicts its properties.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Operators that are made of several: one after the other, side by side, Kronecker products.
+"""Operators composed of several: products, block diagonals, Kronecker products.
 
 Source: tensorflow/python/ops/linalg/linear_operator_composition.py, linear_operator_block_diag.py and
 linear_operator_kronecker.py, release 1.15.
@@ -37,7 +37,7 @@ from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
 
 
 class _OfSeveral(LinearOperator):
-    """An operator made of a list of others."""
+    """An operator composed of a list of others."""
 
     _operators: list[LinearOperator]
 
@@ -49,7 +49,7 @@ class _OfSeveral(LinearOperator):
 
     @property
     def operators(self) -> list[LinearOperator]:
-        """The others."""
+        """The list of operators."""
         return self._operators
 
     def _product(self, question: str) -> Tensor:
@@ -68,16 +68,16 @@ class LinearOperatorComposition(_OfSeveral):
     """The product of operators: the last one is applied first.
 
     Args:
-        operators: the operators, of one type and sizes that fit.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        operators: the operators, with one dtype and matching sizes.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
-        name: name of its scopes; None: the others' joined by ``_o_``.
+        is_square: whether it is square.
+        name: name of its scopes; None for the operators' names joined by ``_o_``.
 
     Raises:
-        ValueError: there is none, or all have an inverse and it is said to have none.
-        TypeError: their types differ.
+        ValueError: the list is empty, or all are non-singular but ``is_non_singular`` is False.
+        TypeError: the dtypes differ.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ def _hints_of_all(
     operators: list[Any], what: str, *, is_non_singular: bool | None, is_self_adjoint: bool | None,
     is_positive_definite: bool | None, positive: str = "positive definite",
 ) -> dict[str, bool | None]:  # fmt: skip
-    """What holds of the whole where it holds of all."""
+    """Return the properties that hold because they hold for all operators."""
     hints = {}
     for attribute, given, word in (
         ("is_non_singular", is_non_singular, "non-singular"),
@@ -158,16 +158,16 @@ class LinearOperatorBlockDiag(_OfSeveral):
     """Square operators as blocks along the diagonal, zeros elsewhere.
 
     Args:
-        operators: the operators, of one type.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        operators: the operators, of one dtype.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
         is_square: True.
-        name: name of its scopes; None: the others' joined by ``_ds_``.
+        name: name of its scopes; None for the operators' names joined by ``_ds_``.
 
     Raises:
-        ValueError: there is none, one is not square, or what is said of it contradicts what is known of them.
-        TypeError: their types differ.
+        ValueError: the list is empty, an operator is not square, or a property contradicts the operators'.
+        TypeError: the dtypes differ.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class LinearOperatorBlockDiag(_OfSeveral):
         return concat([batch_shape_tensor_of(self.operators), matrix], 0)
 
     def _blocks(self, x: Tensor, axis: int) -> list[Tensor]:
-        """A tensor cut into the parts that the blocks are applied to."""
+        """Split a tensor into the parts that the blocks are applied to."""
         if self.shape.is_fully_defined():
             sizes: list[Any] = [one.domain_dimension.value for one in self.operators]
         else:
@@ -273,16 +273,16 @@ class LinearOperatorKronecker(_OfSeveral):
     """The Kronecker product of operators.
 
     Args:
-        operators: the operators, of one type.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        operators: the operators, of one dtype.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
-        name: name of its scopes; None: the others' joined by ``_x_``.
+        is_square: whether it is square.
+        name: name of its scopes; None for the operators' names joined by ``_x_``.
 
     Raises:
-        ValueError: there is none, or what is said of it contradicts what is known of them.
-        TypeError: their types differ.
+        ValueError: the list is empty, or a property contradicts the operators'.
+        TypeError: the dtypes differ.
     """
 
     def __init__(
@@ -322,10 +322,11 @@ class LinearOperatorKronecker(_OfSeveral):
         return concat([batch, [rows, columns]], 0)
 
     def _by_factor(self, what: str, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
-        """Products or solutions, factor by factor.
+        """Return products or solutions, computed factor by factor.
 
-        With the columns of ``x`` as an axis in front, a vector is folded into a matrix with a column for each column of
-        a factor, the factor is applied, and the matrix unfolds into a vector again.
+        The columns of ``x`` become the first axis. For each factor, a vector is then reshaped into a matrix
+        with one column for each column of the factor, the factor is applied, and the matrix is flattened
+        again.
         """
         if adjoint_arg:
             x = adjoint_of(x)
@@ -414,13 +415,13 @@ class LinearOperatorKronecker(_OfSeveral):
 
 
 def _unfolded(x: Tensor) -> Tensor:
-    """Matrices as vectors, column by column."""
+    """Flatten matrices into vectors, column by column."""
     columns = matrix_transpose(x)
     return reshape(columns, concat([shape_of(x)[:-2], [-1]], axis=0))
 
 
 def _folded(y: Tensor, columns: Tensor) -> Tensor:
-    """Vectors as matrices, column by column."""
+    """Reshape vectors into matrices, column by column."""
     return matrix_transpose(reshape(y, concat([shape_of(y)[:-1], [columns, -1]], axis=0)))
 
 

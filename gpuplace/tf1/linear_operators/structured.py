@@ -1,4 +1,4 @@
-"""Operators given by a matrix, whole or in part: full ones, diagonals, triangles, Householder reflections.
+"""Operators defined by a matrix or a part of it: dense, diagonal, triangular and Householder operators.
 
 Source: tensorflow/python/ops/linalg/linear_operator_full_matrix.py, linear_operator_diag.py,
 linear_operator_lower_triangular.py and linear_operator_householder.py, release 1.15.
@@ -37,19 +37,19 @@ from gpuplace.typing import TensorLike
 
 
 class LinearOperatorFullMatrix(LinearOperator):
-    """Matrices, written out.
+    """Dense matrices.
 
     Args:
         matrix: floating or complex matrices along the last two axes.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: whether it has as many rows as columns.
+        is_square: whether it is square.
         name: name of its scopes.
 
     Raises:
-        TypeError: another type.
-        ValueError: fewer than two axes.
+        TypeError: the dtype is wrong.
+        ValueError: there are fewer than two axes.
     """
 
     def __init__(
@@ -94,18 +94,18 @@ class LinearOperatorFullMatrix(LinearOperator):
 
 
 class LinearOperatorDiag(LinearOperator):
-    """Matrices that are zero beside their diagonals.
+    """Diagonal matrices.
 
     Args:
         diag: the diagonals along the last axis.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
         is_square: True or None.
         name: name of its scopes.
 
     Raises:
-        ValueError: no axis, or what is said of it cannot be.
+        ValueError: there is no axis, or a property is impossible.
     """
 
     def __init__(
@@ -200,18 +200,18 @@ class LinearOperatorDiag(LinearOperator):
 
 
 class LinearOperatorLowerTriangular(LinearOperator):
-    """Matrices that are zero above their diagonals.
+    """Lower triangular matrices.
 
     Args:
-        tril: matrices along the last two axes, of which what is above the diagonal is not looked at.
-        is_non_singular: whether it has an inverse; None: not known. The others in the same way.
-        is_self_adjoint: whether it is its own adjoint.
+        tril: matrices along the last two axes; elements above the diagonal are ignored.
+        is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
+        is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
         is_square: True or None.
         name: name of its scopes.
 
     Raises:
-        ValueError: fewer than two axes, or ``is_square`` is False.
+        ValueError: there are fewer than two axes, or ``is_square`` is False.
     """
 
     def __init__(
@@ -273,18 +273,18 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
 
 class LinearOperatorHouseholder(LinearOperator):
-    """Reflections at the planes that stand on vectors: ``I - 2 v v^H`` for ``v`` of length 1.
+    """Reflections at the planes orthogonal to vectors: ``I - 2 v v^H`` for ``v`` of length 1.
 
     Args:
         reflection_axis: the vectors along the last axis, of any length.
-        is_non_singular: whether it has an inverse; None: not known.
+        is_non_singular: whether it has an inverse; None if unknown.
         is_self_adjoint: True or None.
         is_positive_definite: False or None.
         is_square: True or None.
         name: name of its scopes.
 
     Raises:
-        ValueError: no axis, or what is said of it cannot be.
+        ValueError: there is no axis, or a property is impossible.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Variables given the values of a checkpoint, or of arrays: ``tf.contrib.framework.assign_from_*``.
+"""Assignment of checkpoint values or arrays to variables: ``tf.contrib.framework.assign_from_*``.
 
 Source: tensorflow/contrib/framework/python/ops/variables.py, release 1.15.
 """
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 Assignment = tuple[Operation, dict[Tensor, Any]]
-"""The op that assigns, and what has to be fed to it."""
+"""The op that assigns, and its feeds."""
 
 
 def _assign(pairs: list[tuple[Any, Any]]) -> Assignment:
-    """Assigns an array to each variable."""
+    """Assign an array to each variable."""
     ops, feeds = [], {}
     for variable, value in pairs:
         fed = placeholder(
@@ -58,23 +58,24 @@ def _found(name: str) -> Any:
 
 
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
-    """An op that gives variables the values of arrays.
+    """Return an op that assigns arrays to variables.
 
     Args:
-        var_names_to_values: name of a global variable to an array of as many elements.
+        var_names_to_values: dict from the name of a global variable to an array with the same number of
+            elements.
 
     Returns:
-        The op, and the dict that has to be fed to it.
+        The op and its feeds.
 
     Raises:
-        ValueError: there is no such variable, or several, or the array has another number of elements.
+        ValueError: there is no such variable, or several, or the number of elements differs.
     """
     found = [(_found(name), value) for name, value in var_names_to_values.items()]
     return _assign([(variable, value.reshape(variable.get_shape().as_list())) for variable, value in found])
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Session], Any]:
-    """``assign_from_values`` as a function that runs the op in a session.
+    """Return a function that runs the op of ``assign_from_values`` in a session.
 
     Args:
         var_names_to_values: as for ``assign_from_values``.
@@ -93,7 +94,7 @@ def _full_name(variable: Any) -> str:
 
 
 def _part(variable: Any, value: Any) -> Any:
-    """What a variable holds of the tensor in the file: all, or its slice."""
+    """Return a variable's part of a tensor in the checkpoint: the whole tensor, or its slice."""
     info = getattr(variable, "_save_slice_info", None)
     if info:
         return value[tuple(slice(at, at + n) for at, n in zip(info.var_offset, info.var_shape, strict=True))]
@@ -102,18 +103,18 @@ def _part(variable: Any, value: Any) -> Any:
 
 @add_arg_scope
 def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: bool = False) -> Assignment:
-    """An op that gives variables the values of a checkpoint.
+    """Return an op that assigns the values of a checkpoint to variables.
 
     Args:
-        model_path: the checkpoint, as ``tf.train.latest_checkpoint`` gives it.
-        var_list: variables, or a dict from the name in the checkpoint to a variable or a list of them.
-        ignore_missing_vars: leave variables alone that are not in the checkpoint.
+        model_path: the checkpoint, as ``tf.train.latest_checkpoint`` returns it.
+        var_list: variables, or a dict from the name in the checkpoint to a variable or a list of variables.
+        ignore_missing_vars: whether to skip variables that are not in the checkpoint.
 
     Returns:
-        The op, and the dict that has to be fed to it.
+        The op and its feeds.
 
     Raises:
-        ValueError: a variable is not in the checkpoint, or is of another shape there.
+        ValueError: a variable is not in the checkpoint, or has another shape there.
     """
     wanted: list[tuple[str, Any]] = []
     if isinstance(var_list, dict):
@@ -144,16 +145,16 @@ def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: 
 def assign_from_checkpoint_fn(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
 ) -> Callable[[Session], None] | None:
-    """A function that gives variables the values of a checkpoint, such as ``slim.learning.train`` takes as ``init_fn``.
+    """Return a function that assigns the values of a checkpoint, for use as ``init_fn`` of ``slim.learning.train``.
 
     Args:
         model_path: the checkpoint.
         var_list: variables, or a dict from the name in the checkpoint to the variable.
-        ignore_missing_vars: leave variables alone that are not in the checkpoint.
-        reshape_variables: take values of another shape, with as many elements.
+        ignore_missing_vars: whether to skip variables that are not in the checkpoint.
+        reshape_variables: whether to accept values of another shape with the same number of elements.
 
     Returns:
-        A function of a session; None where the checkpoint has none of the variables.
+        A function of a session; None if the checkpoint has none of the variables.
 
     Raises:
         ValueError: there are no variables.

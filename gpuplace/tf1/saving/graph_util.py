@@ -1,4 +1,4 @@
-"""``tf.graph_util``: parts of GraphDefs, and variables frozen into constants.
+"""``tf.graph_util``: subgraphs of GraphDefs, and variables frozen into constants.
 
 Source: tensorflow/python/framework/graph_util_impl.py, release 1.15.
 """
@@ -29,14 +29,14 @@ _STITCHES = ("DynamicStitch", "ParallelDynamicStitch")
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether a node is one of those that TensorFlow's own device functions keep off GPUs.
+    """Return whether TensorFlow's device functions keep a node off GPUs.
 
     Args:
         node: an operation or ``NodeDef``.
-        pin_variables_on_cpu: count variables, and what changes them.
+        pin_variables_on_cpu: whether variables and ops that change them count too.
 
     Raises:
-        AssertionError: it is neither.
+        AssertionError: ``node`` is neither.
     """
     node_def: Any = node.node_def if isinstance(node, Operation) else node
     if getattr(getattr(node_def, "DESCRIPTOR", None), "name", "") != "NodeDef":
@@ -52,17 +52,17 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
-    """The part of a graph that some nodes need.
+    """Return the subgraph that some nodes need.
 
     Args:
         graph_def: a ``GraphDef``.
-        dest_nodes: list of the names of these nodes.
+        dest_nodes: list of the nodes' names.
 
     Returns:
         A ``GraphDef``, with all functions.
 
     Raises:
-        TypeError: ``graph_def`` is no such message, or ``dest_nodes`` a text.
+        TypeError: ``graph_def`` is not such a message, or ``dest_nodes`` is a string.
         AssertionError: there is no such node.
     """
     graph_def = _as_graph_def(graph_def)
@@ -103,7 +103,7 @@ def _node_name(text: str) -> str:
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
-    """The shape of a tensor, by its name as the inputs of nodes have it.
+    """Return the shape of a tensor, given its name as a node input.
 
     Args:
         graph: its graph.
@@ -123,20 +123,20 @@ def convert_variables_to_constants(
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
 ) -> Any:
-    """The part of a graph that some nodes need, with the variables' values as constants.
+    """Return the subgraph that some nodes need, with the variables' values as constants.
 
     Args:
-        sess: the session that has the values.
+        sess: the session with the variables' values.
         input_graph_def: a ``GraphDef``.
-        output_node_names: list of the names of these nodes.
-        variable_names_whitelist: the variables that become constants; None: all.
-        variable_names_blacklist: variables that do not; None: none.
+        output_node_names: list of the nodes' names.
+        variable_names_whitelist: the variables to convert; None for all.
+        variable_names_blacklist: variables not to convert, or None.
 
     Returns:
-        A ``GraphDef``. What was a variable, or read one, asks for no device any more.
+        A ``GraphDef``. Converted nodes no longer request a device.
 
     Raises:
-        ValueError: what a variable is read through is not known.
+        ValueError: a variable is read through an unsupported op.
         AssertionError: there is no such node.
     """
     part = extract_sub_graph(input_graph_def, output_node_names)
@@ -183,7 +183,7 @@ def convert_variables_to_constants(
 
 
 def _note_passing(node: Any, nodes: Mapping[str, Any], passing: dict[str, Any]) -> None:
-    """Notes, with the type of the variable that is read, the nodes through which its handle comes."""
+    """Record the nodes that pass a variable's handle to its read, with the variable's dtype."""
     waiting = [_node_name(node.input[0])]
     while waiting:
         name = waiting.pop()
@@ -211,17 +211,17 @@ def _copy_attrs(node: Any, changed: Any, attrs: Mapping[str, str]) -> None:
 
 
 def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
-    """A graph without nodes that only training needs: checks of numbers, and identities.
+    """Return a graph without nodes that only training needs: numeric checks and identities.
 
     Args:
         input_graph: a ``GraphDef``.
-        protected_nodes: names of nodes that stay; None: none.
+        protected_nodes: names of nodes to keep, or None.
 
     Returns:
-        A ``GraphDef``. Identities that wait for other nodes, or that others wait for, stay too.
+        A ``GraphDef``. Identities with control inputs or outputs are kept too.
 
     Raises:
-        TypeError: ``input_graph`` is no such message.
+        TypeError: ``input_graph`` is not such a message.
     """
     graph_def = _as_graph_def(input_graph)
     protected = set(protected_nodes or ())
@@ -246,7 +246,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
 
 
 def _spliced(node: Any, removed: Mapping[str, str]) -> Any:
-    """A node with the inputs of removed nodes in the place of these; it does not wait for one any more."""
+    """Return a node whose inputs bypass removed nodes; control inputs from removed nodes are dropped."""
     made = NodeDef()
     made.CopyFrom(node)
     del made.input[:]

@@ -1,6 +1,6 @@
-"""Variables that begin with values of a checkpoint: ``tf.train.init_from_checkpoint``.
+"""Variables that start with values from a checkpoint: ``tf.train.init_from_checkpoint``.
 
-    checkpoint_initializer (RestoreV2, on a CPU) --> Assign, the variable's initializer from now on
+    checkpoint_initializer (RestoreV2, on a CPU) --> Assign, the variable's new initializer
 
 Source: tensorflow/python/training/checkpoint_utils.py, release 1.15.
 """
@@ -25,19 +25,19 @@ __all__ = ["init_from_checkpoint"]
 
 
 def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_map: Mapping[str, Any]) -> None:
-    """Makes initializers of variables read their values from a checkpoint; nothing is read before they run.
+    """Make initializers of variables read their values from a checkpoint when they run.
 
     Args:
-        ckpt_dir_or_file: the path that ``Saver.save`` returned, or a folder, of which the last checkpoint is read.
+        ckpt_dir_or_file: the path that ``Saver.save`` returned, or a folder, whose last checkpoint is read.
         assignment_map: a name in the checkpoint -> a variable, the list of a variable's slices, or the name of a
             variable made by ``get_variable``; a scope in the checkpoint, ``"scope/"`` -> a scope of the graph, for all
             variables made by ``get_variable`` in it. ``"/"`` is the scope of everything.
 
     Raises:
-        ValueError: the checkpoint lacks a name, a shape differs, a scope is mapped to something else, or the folder
-            has no checkpoint.
+        ValueError: the checkpoint lacks a name, a shape differs, a scope is mapped to anything but a scope,
+            or the folder has no checkpoint.
         NotFoundError: there is no such checkpoint.
-        TypeError: ``assignment_map`` is no dict, or maps to something else than these.
+        TypeError: ``assignment_map`` is not a dict, or has values of another type.
     """
     if not isinstance(assignment_map, Mapping):
         raise TypeError(
@@ -78,7 +78,7 @@ def _is_slices(value: Any) -> bool:
 
 
 def _named(name: str, stored: Mapping[str, Any]) -> Any:
-    """A variable of the store, or the slices of one; None where there is neither."""
+    """Return a variable of the store, or its slices, or None."""
     if name in stored:
         return stored[name]
     slices: list[Any] = []
@@ -90,10 +90,10 @@ def _named(name: str, stored: Mapping[str, Any]) -> Any:
 def _in_scope(
     name: str, wanted: str, stored: Mapping[str, Any], shapes: Mapping[str, Any], place: str
 ) -> list[tuple[str, Any]]:
-    """The variables of a scope of the graph, each with its name in a scope of the checkpoint.
+    """Return the variables in a scope of the graph, each with its name in a scope of the checkpoint.
 
     Raises:
-        ValueError: ``wanted`` is no scope, or the checkpoint lacks one of them.
+        ValueError: ``wanted`` is not a scope, or the checkpoint lacks a variable.
     """
     scope = "" if wanted == "/" else wanted.removesuffix("/")
     if not name.endswith("/"):
@@ -114,7 +114,7 @@ def _in_scope(
 
 
 def _initialize_from(variable: Any, prefix: str, name: str) -> None:
-    """Gives a variable, or each of a list of slices, an initializer that reads a tensor of a checkpoint."""
+    """Give a variable, or each of its slices, an initializer that reads a tensor from a checkpoint."""
     for one in [variable] if isinstance(variable, Variable) else variable:
         piece: Any = one._save_slice_info
         spec = "" if one is variable else piece.spec

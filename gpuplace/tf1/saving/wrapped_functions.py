@@ -1,9 +1,9 @@
-"""``tf.wrap_function``: a function of TensorFlow 1's kind, traced once, of which parts can be taken out again.
+"""``tf.wrap_function``: a function in TensorFlow 1 style, traced once, from which parts can be pruned.
 
     graph of the function:   x ──> mul ──> add ──> y          prune(x, "mul:0")  ──>  a function x ──> mul
                              v (variable) ──┘
 
-Only what its results need runs, as in a session; a `tf.function` runs all that is stateful.
+Only the nodes that its results need run, as in a session; a ``tf.function`` runs all stateful nodes.
 
 Source: tensorflow/python/eager/wrap_function.py, release 1.15 (names, sentences).
 """
@@ -31,11 +31,11 @@ __all__ = ["wrap_function"]
 
 
 class VariableHolder:
-    """The variables that a function makes.
+    """The variables that a function creates.
 
     Args:
-        fn: the function, for calls of the holder itself; None: there are none.
-        share_variables: whether one that has the name of an earlier one is that one.
+        fn: the function to call through the holder, or None.
+        share_variables: whether variables with the same name are shared.
     """
 
     def __init__(self, fn: Callable[..., Any] | None = None, share_variables: bool = False) -> None:
@@ -49,10 +49,10 @@ class VariableHolder:
         return list(self._variables_by_name.values())
 
     def variable_creator_scope(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        """Makes a variable, as ``tf.variable_creator_scope`` asks for it, and keeps it.
+        """Create and store a variable, as an argument of ``tf.variable_creator_scope``.
 
         Args:
-            next_creator: makes it.
+            next_creator: creates the variable.
             **kwargs: the arguments.
         """
         keys = kwargs.pop("collections", None) or [GraphKeys.GLOBAL_VARIABLES]
@@ -67,17 +67,17 @@ class VariableHolder:
         return known
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function.
+        """Call the function.
 
         Args:
             *args: its arguments.
-            **kwargs: those by name.
+            **kwargs: its keyword arguments.
         """
         assert self._fn is not None
         return self.call_with_variable_creator_scope(self._fn)(*args, **kwargs)
 
     def call_with_variable_creator_scope(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """A function whose variables are kept here.
+        """Return a function whose variables are stored here.
 
         Args:
             fn: the function.
@@ -91,13 +91,13 @@ class VariableHolder:
 
 
 class WrappedFunction(ConcreteFunction):
-    """A function of which parts can be taken out.
+    """A function from which parts can be pruned.
 
     Args:
         fn_graph: its graph.
         variable_holder: its variables.
         attrs: attributes of the function in the library.
-        signature: what it was traced for.
+        signature: the signature it was traced with.
     """
 
     def __init__(
@@ -109,27 +109,27 @@ class WrappedFunction(ConcreteFunction):
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that it made."""
+        """The variables that it created."""
         return self._variable_holder.variables
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Those of them that are trained."""
+        """The trainable ones of these variables."""
         return [one for one in self.variables if one.trainable]
 
     def prune(
         self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None
     ) -> WrappedFunction:
-        """A function of some nodes of this one.
+        """Return a function of a part of this function's graph.
 
         Args:
-            feeds: the tensors of this graph that it takes, or their names.
-            fetches: the tensors that it gives and the operations that it runs, in any structure, or their names.
-            name: its name; None: ``"pruned"``.
+            feeds: its arguments: tensors of this graph, or their names.
+            fetches: its results: tensors and operations in any structure, or their names.
+            name: its name; None for ``"pruned"``.
             input_signature: specs for its arguments.
 
         Raises:
-            ValueError: something is no tensor, or of another graph.
+            ValueError: an element is not a tensor, or is in another graph.
         """
         graph = self.graph
         given = [graph.as_graph_element(one) for one in nest.flatten(feeds, opens_slices=True)]
@@ -159,7 +159,7 @@ class WrappedFunction(ConcreteFunction):
 def _copied(
     graph: FuncGraph, feeds: Sequence[Tensor], fetches: Sequence[Any], name: str
 ) -> tuple[FuncGraph, dict[Tensor, Tensor]]:
-    """A graph of what is between tensors of a function, and what each tensor that is fetched is there."""
+    """Return a copy of the graph between tensors of a function, and the copies of the fetched tensors."""
     sources = {tensor.op: tensor for tensor in (*feeds, *graph.internal_captures)}
     needed: set[Operation] = set(sources)
     pending = [one.op if isinstance(one, Tensor) else one for one in fetches]
@@ -191,12 +191,12 @@ def _copied(
 
 
 class WrappedGraph:
-    """A graph that several functions are traced in; they have variables and collections in common.
+    """A graph in which several functions are traced; they share variables and collections.
 
     Args:
-        variable_holder: keeps the variables; None: a new one, by whose names they are shared.
+        variable_holder: stores the variables; None for a new holder, which shares them by name.
         name: name of the graph.
-        collections: those that it begins with; None: none.
+        collections: initial collections, or None.
     """
 
     def __init__(
@@ -216,18 +216,18 @@ class WrappedGraph:
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that they made."""
+        """The variables that they created."""
         return self._variable_holder.variables
 
     def wrap_function(
         self, fn: Callable[..., Any], signature: Any, name: str | None = None
     ) -> WrappedFunction:
-        """Traces a function in this graph.
+        """Trace a function in this graph.
 
         Args:
-            fn: the function; it gives tensors and operations, in any structure.
-            signature: a ``TensorSpec`` for each argument that is a tensor, other arguments as they are.
-            name: its name; None: the Python function's.
+            fn: the function; it returns tensors and operations in any structure.
+            signature: a ``TensorSpec`` for each tensor argument; other arguments unchanged.
+            name: its name; None for the Python function's.
         """
         returned: list[Any] = []
 
@@ -260,7 +260,7 @@ class WrappedGraph:
 
 
 def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = None) -> WrappedFunction:
-    """A function of TensorFlow 1's kind: traced once, and only what its results need runs.
+    """Return a function in TensorFlow 1 style: traced once, and only the nodes that its results need run.
 
     >>> import gpuplace as tf
     >>> double = wrap_function(lambda x: x * 2.0, [tf.TensorSpec([], tf.float32)])
@@ -268,15 +268,15 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
     8.0
 
     Args:
-        fn: takes tensors and other values; it may make variables.
-        signature: a ``TensorSpec`` for each argument that is a tensor, other arguments as they are.
-        name: part of its name in the library; None: none.
+        fn: takes tensors and other values; it may create variables.
+        signature: a ``TensorSpec`` for each tensor argument; other arguments unchanged.
+        name: part of its name in the library, or None.
 
     Returns:
-        The function, which takes tensors; its method ``prune`` takes parts of it out.
+        The function, which takes tensors; its method ``prune`` extracts parts.
 
     Raises:
-        TypeError: it gives something that is no tensor.
+        TypeError: ``fn`` returns a value that is not a tensor.
     """
     holder = VariableHolder(fn)
     graph = func_graph_from_py_func(
@@ -292,12 +292,12 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
 
 
 def function_from_graph_def(graph_def: Any, inputs: TensorLike, outputs: Any) -> WrappedFunction:
-    """A function of the nodes of a graph.
+    """Return a function of the nodes of a graph.
 
     Args:
         graph_def: the ``GraphDef``.
-        inputs: the names of tensors that it takes, in any structure.
-        outputs: the names of those that it gives.
+        inputs: names of its argument tensors, in any structure.
+        outputs: names of its result tensors.
     """
 
     def imported() -> None:

@@ -1,4 +1,4 @@
-"""All that is known of a graph's nodes, from its definition, logs of its operations and measured steps.
+"""All data about a graph's nodes, from its definition, logs of its operations and measured steps.
 
 Source: tensorflow/core/profiler/internal/tfprof_stats.cc, release 1.15 (which nodes of a step count, what is kept).
 """
@@ -24,19 +24,19 @@ _NO_STREAM = (
 
 
 class GraphProfile:
-    """The nodes of a graph, with all that is known of them.
+    """The nodes of a graph, with all data about them.
 
     Args:
         graph_def: a ``GraphDef`` with ``_output_shapes``.
         op_log: an ``OpLogProto``.
-        run_meta: a ``RunMetadata``, which becomes step 0; None: no step was measured.
+        run_meta: a ``RunMetadata``, which becomes step 0, or None.
     """
 
     def __init__(self, graph_def: GraphDef, op_log: Any, run_meta: Any = None) -> None:
         print("Parsing Inputs...")
         self._nodes: dict[str, NodeProfile] = {}
         self.texts: dict[int, str] = {}
-        """The texts of traces by their numbers."""
+        """The strings of traces by their numbers."""
         self.steps: set[int] = set()
         self.has_traces = False
         self._no_stream = False
@@ -51,7 +51,7 @@ class GraphProfile:
         return dict(sorted(self._nodes.items()))
 
     def add_graph(self, graph_def: GraphDef) -> None:
-        """Adds the nodes that are new.
+        """Add new nodes.
 
         Args:
             graph_def: a ``GraphDef`` with ``_output_shapes``.
@@ -61,7 +61,7 @@ class GraphProfile:
                 self._nodes[node.name] = NodeProfile.of(node, len(self._nodes))
 
     def add_op_log(self, op_log: Any) -> None:
-        """Adds what a log says of nodes that are known.
+        """Add the entries of a log to known nodes.
 
         Args:
             op_log: an ``OpLogProto``.
@@ -79,10 +79,10 @@ class GraphProfile:
                 node.trace = node.trace or entry.code_def
 
     def add_step(self, step: int, run_meta: Any) -> None:
-        """Adds what was measured.
+        """Add the measurements of a step.
 
         Args:
-            step: its number.
+            step: the step's number.
             run_meta: a ``RunMetadata``.
         """
         if not run_meta.HasField("step_stats"):
@@ -103,11 +103,11 @@ class GraphProfile:
 
     @property
     def complaint(self) -> str:
-        """What is printed above a profile that lacks the times of a GPU; "" where it lacks nothing."""
+        """The message above a profile without GPU times, or ""."""
         return _NO_STREAM if self._no_stream else ""
 
     def input_shapes(self, node: NodeProfile) -> dict[int, list[int]]:
-        """Index -> sizes of what goes into a node, none where they are not known.
+        """Return the sizes of each input by its index; unknown shapes are left out.
 
         Args:
             node: the node.
@@ -121,7 +121,7 @@ class GraphProfile:
         return found
 
     def proto(self) -> Any:
-        """All of it as a ``ProfileProto``."""
+        """Return the profile as a ``ProfileProto``."""
         profile = ProfileProto(
             has_trace=self.has_traces,
             miss_accelerator_stream=self._no_stream,
@@ -156,6 +156,6 @@ class GraphProfile:
 
 
 def _host_of(device: str) -> str:
-    """The CPU beside a GPU; another device is its own."""
+    """Return the CPU of a GPU's machine; other devices are returned unchanged."""
     before, gpu, _ = device.rpartition("gpu:")
     return f"{before}cpu:0" if gpu else device

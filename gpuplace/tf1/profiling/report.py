@@ -1,4 +1,4 @@
-"""A profile by one of its views, printed or written where its options say.
+"""A profile in one of its views, printed or written to a file.
 
 Source: tensorflow/core/profiler/internal/print_model_analysis.cc, tfprof_stats.cc, tfprof_show.cc and
 tfprof_timeline.h, release 1.15 (what is printed, when nothing is shown).
@@ -31,13 +31,13 @@ def _message(view: str) -> Any:
 
 
 def _complain(error: OpError) -> None:
-    """Says what is wrong, with the kind of error in words."""
+    """Print what is wrong, with the kind of error in words."""
     words = re.findall("[A-Z][a-z]+", type(error).__name__.removesuffix("Error"))
     print(f"{' '.join(words).capitalize()}: {error.message}", file=sys.stderr)
 
 
 def report(profile: GraphProfile, view: str, given: Mapping[str, Any]) -> Any:
-    """Shows a profile.
+    """Show a profile.
 
     Args:
         profile: the nodes.
@@ -45,11 +45,11 @@ def report(profile: GraphProfile, view: str, given: Mapping[str, Any]) -> Any:
         given: the options.
 
     Returns:
-        ``GraphNodeProto`` of the root, or ``MultiGraphNodeProto``; empty where the options cannot be met, which is said
-        on the standard error stream.
+        The ``GraphNodeProto`` or ``MultiGraphNodeProto`` of the root; empty for options that cannot be
+        satisfied, which are reported on standard error.
 
     Raises:
-        UnimplementedError: a profile for pprof is asked for.
+        UnimplementedError: the output is for pprof.
     """
     try:
         options = Options.of(given)
@@ -66,18 +66,18 @@ def report(profile: GraphProfile, view: str, given: Mapping[str, Any]) -> Any:
 
 
 def show(profile: GraphProfile, view: str, options: Options) -> Any:
-    """Shows a profile without what is printed around it.
+    """Show a profile without header and footer.
 
     Args:
         profile: the nodes.
         view: ``scope``, ``graph``, ``op`` or ``code``.
-        options: what is shown, and where.
+        options: contents and output.
 
     Returns:
         The root's message.
 
     Raises:
-        UnimplementedError: a profile for pprof is asked for.
+        UnimplementedError: the output is for pprof.
     """
     if options.step >= 0 and options.step not in profile.steps:
         steps = "".join(f"{step} " for step in sorted(profile.steps))
@@ -109,7 +109,7 @@ def show(profile: GraphProfile, view: str, options: Options) -> Any:
 
 
 def _write(path: str, text: str) -> bool:
-    """Writes a file; where it cannot be written, that is said on the standard error stream, and False returned."""
+    """Write a file; if that fails, report it on standard error and return False."""
     try:
         write_string_to_file(path, text)
     except OpError as error:
@@ -119,7 +119,7 @@ def _write(path: str, text: str) -> bool:
 
 
 def _events(root: Any) -> Iterator[dict[str, Any]]:
-    """The events of a Chrome trace: a process a depth, in it regions as long as what they stand for took in all."""
+    """Return the events of a Chrome trace: one process for each depth, with regions as long as the total times."""
     named: set[int] = set()
     waiting = [(root, 0, 0)]
     while waiting:

@@ -1,4 +1,4 @@
-"""Views that are trees: nodes by name scope, nodes by what goes into them, lines of Python by who calls.
+"""Tree views: nodes by name scope, nodes by input, Python lines by caller.
 
 Source: tensorflow/core/profiler/internal/tfprof_scope.cc, tfprof_graph.cc and tfprof_code.cc, release 1.15 (what is
 counted, what is shown, how it is printed).
@@ -33,9 +33,9 @@ class TreeView:
 
     message: Any = GraphNodeProto
     of_groups = False
-    """Items stand for several nodes each."""
+    """Whether an item stands for several nodes."""
     once = False
-    """An item is below the first that is seen above it alone, and what does not count hands on what is below it."""
+    """Whether an item appears only below its first parent; children of items that do not count move up."""
 
     def __init__(self, profile: GraphProfile) -> None:
         self.profile = profile
@@ -46,10 +46,10 @@ class TreeView:
         raise NotImplementedError
 
     def show(self, options: Options) -> tuple[str, Any]:
-        """Arranges the items.
+        """Arrange the items.
 
         Args:
-            options: what is counted and shown, and in which order.
+            options: what to count and show, and in which order.
 
         Returns:
             The text, and the root's message.
@@ -155,13 +155,13 @@ class TreeView:
 
 
 def _pair(item: Item, count: str, form: Any) -> str:
-    """An item's own count, and the sum."""
+    """Return an item's own count and the sum."""
     own = form(item.own.get(count, 0)) if item.counted else "--"
     return f"{own}/{form(item.total.get(count, 0))}"
 
 
 class ScopeView(TreeView):
-    """Nodes below the scope, or the node, that their name says."""
+    """Nodes below their name scope, or below the node with its name."""
 
     def _root(self) -> NodeItem:
         items: dict[str, NodeItem] = {}
@@ -178,7 +178,7 @@ class ScopeView(TreeView):
 
 
 class GraphView(TreeView):
-    """Nodes below those that take what they give; at the top those that nobody takes anything of."""
+    """Nodes below the nodes that consume their outputs; nodes without consumers are at the top."""
 
     once = True
 
@@ -194,15 +194,15 @@ class GraphView(TreeView):
 
 
 _LONG = 20
-"""Characters from which a function's name is cut."""
+"""Function names are cut after this number of characters."""
 
 _GRADIENT = re.compile(r"(?s).*?gradients/(.+?)_grad/")
 
 
 class CodeView(TreeView):
-    """Lines of Python, each below the one that calls it; nodes stand at the line that made them.
+    """Python lines, each below the line that calls it; nodes are at the line that created them.
 
-    Nodes of gradients stand below the lines that made the node whose gradient they are, each with `` (gradient)``.
+    Nodes of gradients are at the lines that created the original node, marked with `` (gradient)``.
     """
 
     message = MultiGraphNodeProto

@@ -1,4 +1,4 @@
-"""Crosses of features: every combination of the values that columns have in a row, as one text or one hash.
+"""Feature crosses: every combination of the values that columns have in a row, as a string or a hash.
 
     row 1:  a, b   and   c     ->   a_X_c, b_X_c
 
@@ -27,7 +27,7 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 
 
 def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor:
-    """Returns the crosses of columns of features as texts.
+    """Return feature crosses of columns as strings.
 
     >>> import gpuplace as tf
     >>> crossed = tf.sparse.cross([tf.constant([["a", "b"]]), tf.constant([["c"]])])
@@ -35,14 +35,15 @@ def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor
     [b'a_X_c', b'b_X_c']
 
     Args:
-        inputs: columns, ``SparseTensor`` or tensors of rank 2, strings or integers: sparse ones are the first parts.
+        inputs: columns, ``SparseTensor`` or tensors of rank 2, strings or integers; sparse columns come
+            first.
         name: name of the op.
 
     Returns:
         A ``SparseTensor`` of strings.
 
     Raises:
-        TypeError: ``inputs`` is no list, or one is of another type.
+        TypeError: ``inputs`` is not a list, or a column has the wrong type.
     """
     return _crossed(inputs, False, 0, None, name)
 
@@ -50,19 +51,20 @@ def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor
 def sparse_cross_hashed(
     inputs: Sequence[Any], num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Returns the crosses of columns of features as hashes.
+    """Return feature crosses of columns as hashes.
 
     Args:
-        inputs: columns, ``SparseTensor`` or tensors of rank 2, strings or integers: sparse ones are the first parts.
-        num_buckets: hashes are below it; 0: any.
-        hash_key: what the hashes begin with; None: TensorFlow's number.
+        inputs: columns, ``SparseTensor`` or tensors of rank 2, strings or integers; sparse columns come
+            first.
+        num_buckets: hashes are smaller than this number; 0 for any.
+        hash_key: the initial hash; None for TensorFlow's number.
         name: name of the op.
 
     Returns:
         A ``SparseTensor`` of int64.
 
     Raises:
-        TypeError: ``inputs`` is no list, or one is of another type.
+        TypeError: ``inputs`` is not a list, or a column has the wrong type.
     """
     return _crossed(inputs, True, num_buckets, hash_key, name)
 
@@ -140,7 +142,7 @@ def _mixed(value: int) -> int:
 
 
 def _joined(first: int, second: int) -> int:
-    """One fingerprint of two."""
+    """Return one fingerprint of two."""
     result = first ^ _FACTOR ^ _mixed(second * _FACTOR & _MASK) * _FACTOR & _MASK
     result = _mixed(result * _FACTOR & _MASK) * _FACTOR & _MASK
     return _mixed(result)

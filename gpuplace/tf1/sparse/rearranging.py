@@ -1,4 +1,4 @@
-"""The values of sparse tensors in other places: reordered, reshaped, put together, cut and transposed.
+"""Sparse tensors with their values rearranged: reordered, reshaped, joined, split and transposed.
 
 Source: tensorflow/python/ops/sparse_ops.py, release 1.15.
 """
@@ -36,18 +36,18 @@ __all__ = [
 
 
 def sparse_reorder(sp_input: SparseTensor | SparseTensorValue, name: str | None = None) -> SparseTensor:
-    """The same sparse tensor with its positions in row-major order.
+    """Return the same sparse tensor with its positions in row-major order.
 
     Args:
         sp_input: the sparse tensor.
         name: name of the op.
 
     Returns:
-        A sparse tensor of the same type and shape.
+        A sparse tensor of the same dtype and shape.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: a position is out of bounds.
+        TypeError: the argument is not a sparse tensor.
+        InvalidArgumentError: at run time, a position is out of bounds.
     """
     sparse = to_sparse(sp_input)
     indices, values = apply_op(
@@ -66,7 +66,7 @@ def sparse_reorder(sp_input: SparseTensor | SparseTensorValue, name: str | None 
 def sparse_reshape(
     sp_input: SparseTensor | SparseTensorValue, shape: SizesLike, name: str | None = None
 ) -> SparseTensor:
-    """The same elements in a tensor of another shape.
+    """Return a sparse tensor with another shape.
 
     Args:
         sp_input: the sparse tensor, its positions in any order.
@@ -74,12 +74,12 @@ def sparse_reshape(
         name: name of the op.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        ValueError: the sizes are known and do not fit, or two are -1.
-        InvalidArgumentError: when it runs: they do not fit.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: the sizes are known not to match, or two are -1.
+        InvalidArgumentError: at run time, the sizes do not match.
     """
     sparse = to_sparse(sp_input)
     wanted: Any = shape
@@ -101,7 +101,7 @@ def sparse_reshape(
 
 
 def _reshaped(wanted: tuple[int | None, ...], given: Any, total: Any) -> list[int] | None:
-    """The sizes, with the one left open; None where two are not known."""
+    """Return the sizes with -1 replaced; None if more than one is unknown."""
     if given is not None and sum(int(size) == -1 for size in given) > 1:
         raise ValueError(f"At most one dimension can be inferred (-1). Found: {given}")
     known = [size for size in wanted if size is not None]
@@ -124,23 +124,23 @@ def sparse_concat(
     concat_dim: int | None = None,
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
-    """Sparse tensors joined along an axis.
+    """Join sparse tensors along an axis.
 
     Args:
         axis: the axis, an integer.
-        sp_inputs: the sparse tensors, of one type, a list or tuple.
+        sp_inputs: the sparse tensors, of one dtype, a list or tuple.
         name: name of the op.
-        expand_nonconcat_dim: let the other sizes differ, and take the largest.
+        expand_nonconcat_dim: whether the other sizes may differ; the result has the largest.
         concat_dim: deprecated name of ``axis``.
         expand_nonconcat_dims: another name of ``expand_nonconcat_dim``.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: no list, or something else than sparse tensors.
-        ValueError: no axis, or under both its names.
-        InvalidArgumentError: when it runs: there is no such axis, or sizes do not fit.
+        TypeError: ``sp_inputs`` is not a list, or has elements other than sparse tensors.
+        ValueError: the axis is missing, or given under both names.
+        InvalidArgumentError: at run time, there is no such axis, or sizes do not match.
     """
     axis = deprecated_argument_lookup("axis", axis, "concat_dim", concat_dim)
     if axis is None:
@@ -176,20 +176,20 @@ def sparse_concat(
 def sparse_slice(
     sp_input: SparseTensor | SparseTensorValue, start: SizesLike, size: SizesLike, name: str | None = None
 ) -> SparseTensor:
-    """A part of a sparse tensor.
+    """Return a part of a sparse tensor.
 
     Args:
         sp_input: the sparse tensor.
-        start: where the part begins, int64, ``[rank]``.
-        size: how large it is, int64, ``[rank]``; what lies outside of the tensor is left out.
+        start: start of the part, int64, ``[rank]``.
+        size: size of the part, int64, ``[rank]``; it is cut at the tensor's bounds.
         name: name of the op.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: ``start`` or ``size`` has another length.
+        TypeError: the argument is not a sparse tensor.
+        InvalidArgumentError: at run time, ``start`` or ``size`` has another length.
     """
     sparse = to_sparse(sp_input)
     given: Any = (start, size)
@@ -210,23 +210,23 @@ def sparse_split(
     name: str | None = None,
     split_dim: TensorLike | None = None,
 ) -> list[SparseTensor]:
-    """A sparse tensor cut along an axis; the first parts are larger by one where the size does not divide.
+    """Split a sparse tensor along an axis; if the size is not divisible, the first parts are larger by one.
 
     Args:
-        keyword_required: nothing: the other arguments are given by name.
+        keyword_required: unused: the other arguments are keywords.
         sp_input: the sparse tensor.
-        num_split: how many parts.
+        num_split: number of parts.
         axis: the axis, an integer.
         name: name of the op.
         split_dim: deprecated name of ``axis``.
 
     Returns:
-        Sparse tensors of the same type.
+        Sparse tensors of the same dtype.
 
     Raises:
-        TypeError: this is no sparse tensor.
-        ValueError: arguments are missing or not given by name.
-        InvalidArgumentError: when it runs: there is no such axis, or too many parts.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: arguments are missing or positional.
+        InvalidArgumentError: at run time, there is no such axis, or there are too many parts.
     """
     if keyword_required is not None:
         raise ValueError("Keyword arguments are required for this function.")
@@ -251,18 +251,18 @@ def sparse_split(
 def sparse_transpose(
     sp_input: SparseTensor, perm: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """A sparse tensor with its axes in another order.
+    """Return a sparse tensor with permuted axes.
 
     Args:
         sp_input: the sparse tensor.
-        perm: for each axis of the result which one it was, integers; None: the reverse order.
+        perm: the old axis for each axis of the result, integers; None for the reverse order.
         name: name of the scope of the ops.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        InvalidArgumentError: when it runs: this is no order of the axes.
+        InvalidArgumentError: at run time, ``perm`` is not a permutation of the axes.
     """
     with name_scope(name, "SparseTranspose", [*parts_of(sp_input)]):
         given = perm is not None
@@ -283,18 +283,18 @@ def sparse_transpose(
 def sparse_expand_dims(
     sp_input: SparseTensor, axis: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """A sparse tensor with one more axis, of size 1.
+    """Return a sparse tensor with one more axis, of size 1.
 
     Args:
         sp_input: the sparse tensor.
-        axis: where the axis stands, an integer; None: at the end.
+        axis: position of the new axis, an integer; None for the end.
         name: name of the scope of the ops.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: the axis is no integer.
+        TypeError: the axis is not an integer.
     """
     count = sp_input.dense_shape.shape.with_rank(1)[0].value
     axis = -1 if axis is None else axis

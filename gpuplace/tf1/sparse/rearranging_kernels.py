@@ -1,4 +1,4 @@
-"""What computes sparse tensors with the same values in other places, their shapes and gradients.
+"""Kernels of ops that rearrange sparse tensors, with their shape functions and gradients.
 
 Source: tensorflow/core/kernels/sparse_reorder_op.cc, sparse_reshape_op.cc, sparse_concat_op.cc, sparse_slice_op.cc,
 sparse_split_op.cc and tensorflow/python/ops/sparse_grad.py, release 1.15.

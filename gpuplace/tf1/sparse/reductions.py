@@ -1,4 +1,4 @@
-"""Sums and maxima of sparse tensors along axes: the ops, what computes them, their shapes and gradients.
+"""Sums and maxima of sparse tensors along axes: ops, kernels, shape functions and gradients.
 
 Source: tensorflow/python/ops/sparse_ops.py, sparse_grad.py and tensorflow/core/kernels/sparse_reduce_op.cc,
 release 1.15.
@@ -76,22 +76,22 @@ def sparse_reduce_sum(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The sum of the elements along axes, dense.
+    """Return the sums of elements along axes, as a dense tensor.
 
     Args:
         sp_input: a sparse tensor of numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
+        axis: the axes, integers; None for all.
+        keepdims: whether to keep the axes, with size 1.
         reduction_axes: deprecated name of ``axis``.
         keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        A dense tensor of the same type.
+        A dense tensor of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: an argument is given under both names.
+        InvalidArgumentError: at run time, there is no such axis.
     """
     total: Tensor = _reduce("SparseReduceSum", sp_input, axis, keepdims, reduction_axes, keep_dims)[0]
     return total
@@ -104,22 +104,22 @@ def sparse_reduce_max(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The largest of the elements that are there along axes, dense; 0 where there is none.
+    """Return the largest stored elements along axes, as a dense tensor; 0 if there are none.
 
     Args:
         sp_input: a sparse tensor of real numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
+        axis: the axes, integers; None for all.
+        keepdims: whether to keep the axes, with size 1.
         reduction_axes: deprecated name of ``axis``.
         keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        A dense tensor of the same type.
+        A dense tensor of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: an argument is given under both names.
+        InvalidArgumentError: at run time, there is no such axis.
     """
     largest: Tensor = _reduce("SparseReduceMax", sp_input, axis, keepdims, reduction_axes, keep_dims)[0]
     return largest
@@ -132,22 +132,22 @@ def sparse_reduce_sum_sparse(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """``sparse_reduce_sum`` with a sparse result.
+    """Do the same as ``sparse_reduce_sum`` with a sparse result.
 
     Args:
         sp_input: a sparse tensor of numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
+        axis: the axes, integers; None for all.
+        keepdims: whether to keep the axes, with size 1.
         reduction_axes: deprecated name of ``axis``.
         keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: an argument is given under both names.
+        InvalidArgumentError: at run time, there is no such axis.
     """
     found = _reduce("SparseReduceSumSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
     return SparseTensor(*found)
@@ -160,22 +160,22 @@ def sparse_reduce_max_sparse(
     reduction_axes: IntsLike | None = None,
     keep_dims: bool | None = None,
 ) -> SparseTensor:
-    """``sparse_reduce_max`` with a sparse result.
+    """Do the same as ``sparse_reduce_max`` with a sparse result.
 
     Args:
         sp_input: a sparse tensor of real numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
+        axis: the axes, integers; None for all.
+        keepdims: whether to keep the axes, with size 1.
         reduction_axes: deprecated name of ``axis``.
         keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        A sparse tensor of the same type.
+        A sparse tensor of the same dtype.
 
     Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
+        TypeError: the argument is not a sparse tensor.
+        ValueError: an argument is given under both names.
+        InvalidArgumentError: at run time, there is no such axis.
     """
     found = _reduce("SparseReduceMaxSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
     return SparseTensor(*found)

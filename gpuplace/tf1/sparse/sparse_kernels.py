@@ -1,4 +1,4 @@
-"""What computes the ops on sparse tensors, their shapes and gradients.
+"""Kernels of the ops on sparse tensors, with their shape functions and gradients.
 
 Positions are compared by their number in row-major order: ``[row, column]`` of ``[height, width]`` is
 ``row * width + column``.
@@ -238,7 +238,7 @@ def _cwise_grad(op: Operation, grad: Tensor) -> tuple[Any, ...]:
 
 @gradient("SparseDenseCwiseAdd", "SparseSparseMaximum", "SparseSparseMinimum")
 def _no_gradient_yet(op: Operation, *grads: Tensor) -> Any:
-    # The functions of 1.15 take fewer arguments than there are gradients, hence a TypeError.
+    # The functions of 1.15 accept fewer arguments than there are gradients, hence the TypeError.
     kind = NotImplementedError if op.type == "SparseDenseCwiseAdd" else TypeError
     raise kind(
         f"Gradient for {op.type} is not implemented. For gradients, add, or compare, dense tensors: "
@@ -279,7 +279,7 @@ def _sparse_softmax_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _united(xp: ArrayModule, a: Array, b: Array, sizes: list[int]) -> tuple[Any, Any, Any]:
-    """The positions of both, sorted and each once, and where those of one and the other are among them."""
+    """Return the union of both tensors' positions, sorted, and where the positions of each are in it."""
     numbers = xp.concatenate([numbers_of(xp, a, sizes), numbers_of(xp, b, sizes)])
     distinct, which = groups_of(xp, numbers)
     places = xp.zeros((len(distinct), len(sizes)), xp.int64)
@@ -324,7 +324,7 @@ def _sparse_add(
     only_b[of_a] = False
     only_a = xp.ones(len(places), bool)
     only_a[of_b] = False
-    kept = only_a | only_b | (xp.abs(total) >= thresh)  # what stands in one alone is not compared
+    kept = only_a | only_b | (xp.abs(total) >= thresh)  # elements that only one of them has are not compared
     return places[kept], total[kept], xp.asarray(sizes, dtype=xp.int64)
 
 

@@ -1,7 +1,7 @@
-"""``tf.metrics``: figures that are gathered over several runs.
+"""``tf.metrics``: metrics that accumulate over several runs.
 
-Each function gives two tensors: the value so far, and the operation that adds a batch and gives the value with it. What
-is gathered is in local variables: ``tf.local_variables_initializer()`` sets it to zero.
+Each function returns two tensors: the value so far, and an operation that adds a batch and returns the new
+value. The counts are local variables, which ``tf.local_variables_initializer()`` resets to zero.
 
     value, update = tf.metrics.accuracy(labels, predictions)
 
@@ -50,13 +50,13 @@ Keys = Sequence[str] | str | None
 
 
 def gathered(shape: list[int], dtype: DTypeLike, name: str) -> Any:
-    """A local variable of zeros."""
+    """Return a local variable of zeros."""
     keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     return Variable(lambda: constant.zeros(shape, dtype), trainable=False, collections=keys, name=name)
 
 
 def collected(value: Tensor, update: Tensor, metrics_collections: Keys, updates_collections: Keys) -> Metric:
-    """A metric whose two parts are in the collections of these keys."""
+    """Return a metric, with its two parts added to the collections of these keys."""
     for part, keys in ((value, metrics_collections), (update, updates_collections)):
         for key in [keys] if isinstance(keys, str) else keys or ():
             get_default_graph().add_to_collection(key, part)
@@ -64,7 +64,7 @@ def collected(value: Tensor, update: Tensor, metrics_collections: Keys, updates_
 
 
 def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """The same ranks, by axes of size 1 left out or added at the end."""
+    """Return tensors of equal rank, by removing or appending axes of size 1."""
     predictions = convert_to_tensor(predictions)
     if labels is not None:
         labels, predictions = remove_squeezable_dimensions(labels, predictions)
@@ -85,13 +85,13 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]
 
 
 def as_vector(tensor: Tensor) -> Tensor:
-    """All elements as a vector.
+    """Return all elements as a vector.
 
     Args:
         tensor: of known rank.
 
     Raises:
-        TypeError: the rank is not known.
+        TypeError: the rank is unknown.
     """
     rank = tensor.get_shape().ndims
     if rank is None:
@@ -102,7 +102,7 @@ def as_vector(tensor: Tensor) -> Tensor:
 
 
 def _aligned_when_it_runs(weights: Tensor, predictions: Tensor) -> Tensor:
-    """Weights of the rank of the predictions, or one number."""
+    """Return weights with the rank of the predictions, or a scalar."""
     rank: Any = reshaping.rank(weights)
     more = rank - reshaping.rank(predictions)
     last = None if weights.shape.ndims is None else weights.shape[-1].value
@@ -126,7 +126,7 @@ def mean(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The weighted mean of all values.
+    """Return the weighted mean of all values.
 
     >>> import gpuplace as tf
     >>> x = tf.placeholder(tf.float32, [None])
@@ -138,16 +138,16 @@ def mean(
 
     Args:
         values: numbers.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: the weights do not fit.
+        ValueError: the shape of the weights does not match.
     """
     given: Any = weights
     with variable_scope(name, "mean", [values, given]):
@@ -179,7 +179,7 @@ def _average_of(
     default_name: str = "",
     compared: Callable[[Any, Any], Tensor] = squared_difference,
 ) -> Metric:
-    """The mean of what labels and predictions give when they are compared."""
+    """Return the mean of a function of labels and predictions."""
     found, truth, share = aligned(predictions, labels, weights)
     return mean(compared(truth, found), share, metrics_collections, updates_collections, name or default_name)
 
@@ -196,61 +196,61 @@ def _error(truth: TensorLike, found: Any) -> Tensor:
 
 @variant_of(_average_of, default_name="accuracy", compared=_is_right)
 def accuracy() -> None:
-    """The share of predictions that are the labels.
+    """Return the fraction of predictions that equal the labels.
 
     Args:
-        labels: the truth.
+        labels: the true values.
         predictions: of the same shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``accuracy``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``accuracy``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
 @variant_of(_average_of, default_name="mean_absolute_error", compared=_error)
 def mean_absolute_error() -> None:
-    """The mean magnitude of the differences.
+    """Return the mean absolute difference.
 
     Args:
-        labels: the truth, numbers.
-        predictions: of the same type and shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_absolute_error``, made unique.
+        labels: the true values, numbers.
+        predictions: of the same dtype and shape.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_absolute_error``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
 @variant_of(_average_of, default_name="mean_squared_error", compared=squared_difference)
 def mean_squared_error() -> None:
-    """The mean square of the differences.
+    """Return the mean squared difference.
 
     Args:
-        labels: the truth, numbers.
-        predictions: of the same type and shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_squared_error``, made unique.
+        labels: the true values, numbers.
+        predictions: of the same dtype and shape.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_squared_error``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
@@ -262,21 +262,21 @@ def root_mean_squared_error(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The root of ``mean_squared_error``.
+    """Return the root of ``mean_squared_error``.
 
     Args:
-        labels: the truth, numbers.
-        predictions: of the same type and shape.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``root_mean_squared_error``, made unique.
+        labels: the true values, numbers.
+        predictions: of the same dtype and shape.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``root_mean_squared_error``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
     found, truth, share = aligned(predictions, labels, weights)
     value, update = mean_squared_error(truth, found, share, None, None, name or "root_mean_squared_error")
@@ -295,7 +295,7 @@ def _counted(
     label: bool = True,
     prediction: bool = True,
 ) -> Metric:
-    """How many labels and predictions are these two."""
+    """Return the number of elements with this label and this prediction."""
     given: list[Any] = [predictions, labels, weights]
     with variable_scope(name, scope, given):
         predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
@@ -314,81 +314,81 @@ def _counted(
 
 @variant_of(_counted, scope="true_positives")
 def true_positives() -> None:
-    """The number of predictions that are true, and rightly so.
+    """Return the number of true predictions whose label is true.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``true_positives``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``true_positives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
 @variant_of(_counted, scope="false_positives", label=False)
 def false_positives() -> None:
-    """The number of predictions that are true, and wrongly so.
+    """Return the number of true predictions whose label is false.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``false_positives``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``false_positives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
 @variant_of(_counted, scope="true_negatives", label=False, prediction=False)
 def true_negatives() -> None:
-    """The number of predictions that are false, and rightly so.
+    """Return the number of false predictions whose label is false.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``true_negatives``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``true_negatives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
 @variant_of(_counted, scope="false_negatives", prediction=False)
 def false_negatives() -> None:
-    """The number of predictions that are false, and wrongly so.
+    """Return the number of false predictions whose label is true.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``false_negatives``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``false_negatives``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
@@ -403,7 +403,7 @@ def _share_of(
     scope: str = "",
     other: Callable[..., Metric] = mean,
 ) -> Metric:
-    """True positives as a share of themselves and others."""
+    """Return the ratio of true positives to their sum with another count."""
     given: list[Any] = [predictions, labels, weights]
     with variable_scope(name, scope, given):
         predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
@@ -420,41 +420,41 @@ def _share_of(
 
 @variant_of(_share_of, scope="precision", other=false_positives)
 def precision() -> None:
-    """Of the predictions that are true the share that is so rightly.
+    """Return the fraction of true predictions whose label is true.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``precision``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``precision``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
 @variant_of(_share_of, scope="recall", other=false_negatives)
 def recall() -> None:
-    """Of the labels that are true the share that is predicted.
+    """Return the fraction of true labels that are predicted.
 
     Args:
-        labels: the truth, cast to bool.
+        labels: the true values, cast to bool.
         predictions: of the same shape, cast to bool.
-        weights: a weight for each, or fewer that broadcast; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``recall``, made unique.
+        weights: a weight for each prediction, or fewer that broadcast; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``recall``, made unique.
 
     Returns:
-        The value so far, and the update, which gives it with this batch; float32 scalars.
+        The value so far, and the update, which returns it including this batch; float32 scalars.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
 
@@ -467,22 +467,22 @@ def mean_iou(
     updates_collections: Keys = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over classes of intersection over union.
+    """Return the mean over classes of intersection over union.
 
     Args:
         labels: the true classes, integers.
         predictions: of the same shape.
-        num_classes: how many classes there are.
-        weights: a weight for each; None: 1.
-        metrics_collections: where the value is collected.
-        updates_collections: where the update is collected.
-        name: name of the variable scope; None: ``mean_iou``, made unique.
+        num_classes: number of classes.
+        weights: a weight for each element; None for 1.
+        metrics_collections: collections for the value.
+        updates_collections: collections for the update.
+        name: name of the variable scope; None for ``mean_iou``, made unique.
 
     Returns:
-        The value so far, and the operation that adds this batch to the confusion matrix and gives it.
+        The value so far, and an operation that adds this batch to the confusion matrix and returns that.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
     values: Any = [predictions, labels, weights]
     with variable_scope(name, "mean_iou", values):

@@ -1,7 +1,7 @@
-"""Connectionist temporal classification: the loss, and decoders of what a net says about a sequence.
+"""Connectionist temporal classification: the loss, and decoders of a model's predictions for sequences.
 
-A net says for each step which class it hears, the last class being a blank. What it heard is the classes without
-repetitions and then without blanks; the loss is the improbability of all the ways to hear the labels::
+A model predicts for each step which class it hears; the last class is a blank. The decoded sequence has no
+repetitions and then no blanks. The loss is the negative log-probability of all paths that give the labels::
 
     labels  a b      ways over three steps   a a b   a b b   a - b   - a b   a b -
 
@@ -59,25 +59,27 @@ def ctc_loss(
     time_major: bool = True,
     logits: TensorLike | None = None,
 ) -> Tensor:
-    """How improbable the labels are, for each sequence.
+    """Return the negative log-probability of the labels of each sequence.
 
     Args:
         labels: int32, sparse ``[batch, labels]``: classes, without the blank.
         inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
-        sequence_length: int32 ``[batch]``: how many steps each sequence has.
-        preprocess_collapse_repeated: take labels that follow an equal one away first.
-        ctc_merge_repeated: whether equal classes in a row stand for one label, unless a blank is between.
-        ignore_longer_outputs_than_inputs: give a sequence that is too short for its labels no loss and no gradient.
-        time_major: False: ``inputs`` are ``[batch, time, classes]``.
+        sequence_length: int32 ``[batch]``: number of steps in each sequence.
+        preprocess_collapse_repeated: whether to remove repeated labels first.
+        ctc_merge_repeated: whether equal classes in consecutive steps stand for one label, unless a blank
+            separates them.
+        ignore_longer_outputs_than_inputs: whether a sequence that is too short for its labels has zero loss
+            and gradient.
+        time_major: False if ``inputs`` are ``[batch, time, classes]``.
         logits: the newer name of ``inputs``.
 
     Returns:
-        ``[batch]``, of the dtype of ``inputs``: negative logarithms of probabilities.
+        ``[batch]``, with the dtype of ``inputs``: negative log-probabilities.
 
     Raises:
         TypeError: ``labels`` are not sparse.
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: when it runs: a sequence is too short for its labels, or a label is no class.
+        ValueError: the shapes are known not to match.
+        InvalidArgumentError: at run time, a sequence is too short for its labels, or a label is not a class.
     """
     if not isinstance(labels, (SparseTensor, SparseTensorValue)):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
@@ -107,26 +109,28 @@ def ctc_loss_v2(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """How improbable the labels are, for each sequence, with labels of either form and the blank at any index.
+    """Return the negative log-probability of each sequence's labels, sparse or dense, with the blank at any index.
 
-    It is the op ``CTCLoss``, which is for the CPU only, for both forms of labels. (For dense ones TensorFlow 1.15
-    builds a loop, slower there, that a GPU can run. Its gradient is not zero for steps after the end of a sequence.)
+    It uses the op ``CTCLoss``, which runs only on the CPU, for both forms of labels. (For dense labels
+    TensorFlow 1.15 builds a loop, which is slower on the CPU but can run on a GPU. Its gradient is not zero
+    after the end of a sequence.)
 
     Args:
         labels: int, ``[batch, labels]``, or sparse.
         logits: ``[time, batch, classes]``, float32 or float64.
-        label_length: int ``[batch]``: how many labels each sequence has; None for sparse labels.
-        logit_length: int ``[batch]``: how many steps each sequence has.
-        logits_time_major: False: ``logits`` are ``[batch, time, classes]``.
-        unique: what ``ctc_unique_labels`` gives for dense labels, which changes no value; None: nothing.
-        blank_index: the class of the blank, negative ones from the end; None: 0, for dense labels.
+        label_length: int ``[batch]``: number of labels in each sequence; None for sparse labels.
+        logit_length: int ``[batch]``: number of steps in each sequence.
+        logits_time_major: False if ``logits`` are ``[batch, time, classes]``.
+        unique: the result of ``ctc_unique_labels`` for dense labels, which changes no value, or None.
+        blank_index: the class of the blank; negative numbers count from the end. None for 0, with dense
+            labels.
         name: name of the scope.
 
     Returns:
-        ``[batch]``, of the dtype of ``logits``: negative logarithms of probabilities.
+        ``[batch]``, with the dtype of ``logits``: negative log-probabilities.
 
     Raises:
-        ValueError: sparse labels without ``blank_index``; the shapes are known not to fit.
+        ValueError: sparse labels lack a ``blank_index``, or the shapes are known not to match.
         InvalidArgumentError: as ``ctc_loss``.
     """
     is_sparse = isinstance(labels, (SparseTensor, SparseTensorValue))
@@ -164,24 +168,24 @@ def ctc_loss_dense(
     blank_index: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """``ctc_loss_v2`` of labels that are no sparse tensor.
+    """Return ``ctc_loss_v2`` for dense labels.
 
     Args:
         labels: int, ``[batch, labels]``.
         logits: as for ``ctc_loss_v2``.
-        label_length: int ``[batch]``: how many labels each sequence has.
+        label_length: int ``[batch]``: number of labels in each sequence.
         logit_length: as for ``ctc_loss_v2``.
-        logits_time_major: the same.
-        unique: the same.
-        blank_index: the class of the blank, negative ones from the end.
+        logits_time_major: as for ``ctc_loss_v2``.
+        unique: as for ``ctc_loss_v2``.
+        blank_index: the class of the blank; negative numbers count from the end.
         name: name of the scope.
 
     Returns:
-        The same.
+        The loss, as for ``ctc_loss_v2``.
 
     Raises:
-        ValueError: the same.
-        InvalidArgumentError: the same.
+        ValueError: as for ``ctc_loss_v2``.
+        InvalidArgumentError: as for ``ctc_loss_v2``.
     """
     return ctc_loss_v2(
         labels, logits, label_length, logit_length, logits_time_major, unique, blank_index, name
@@ -189,11 +193,11 @@ def ctc_loss_dense(
 
 
 def dense_labels_to_sparse(dense: TensorLike, length: TensorLike) -> SparseTensor:
-    """The first labels of each row as a sparse tensor.
+    """Return the first labels of each row as a sparse tensor.
 
     Args:
         dense: int, ``[batch, labels]``.
-        length: int ``[batch]``: how many of them count.
+        length: int ``[batch]``: number of labels to use.
 
     Returns:
         A ``SparseTensor`` of int32.
@@ -207,7 +211,7 @@ def dense_labels_to_sparse(dense: TensorLike, length: TensorLike) -> SparseTenso
 def collapse_repeated(
     labels: TensorLike, seq_length: TensorLike, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Takes labels away that follow an equal one.
+    """Remove repeated labels.
 
     >>> import gpuplace as tf
     >>> [part.tolist() for part in tf.Session().run(tf.nn.collapse_repeated([[1, 1, 2, 1], [3, 3, 3, 0]], [4, 3]))]
@@ -215,11 +219,12 @@ def collapse_repeated(
 
     Args:
         labels: ``[batch, labels]``.
-        seq_length: int ``[batch]``: how many labels each sequence has.
+        seq_length: int ``[batch]``: number of labels in each sequence.
         name: name of the scope.
 
     Returns:
-        What is left, ``[batch, longest]``, filled up with zeros, and the new lengths, of the dtype of ``seq_length``.
+        The remaining labels, ``[batch, longest]``, padded with zeros, and the new lengths, with the dtype of
+        ``seq_length``.
     """
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
         given = convert_to_tensor(labels, name="labels")
@@ -235,14 +240,14 @@ def collapse_repeated(
 
 
 def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list[Tensor]:
-    """The distinct labels of each sequence, and each label's place among them.
+    """Return the distinct labels of each sequence, and each label's index among them.
 
     Args:
         labels: ``[batch, labels]``.
         name: name of the scope.
 
     Returns:
-        int64 ``[batch, labels]``, filled up with zeros, and int32 ``[batch, labels]``.
+        int64 ``[batch, labels]``, padded with zeros, and int32 ``[batch, labels]``.
     """
 
     def distinct(row: Tensor) -> list[Tensor]:
@@ -260,20 +265,21 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list[Tenso
 def ctc_greedy_decoder(
     inputs: TensorLike, sequence_length: TensorLike, merge_repeated: bool = True
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The labels of the most probable class of each step.
+    """Return the labels of the most probable class at each step.
 
     Args:
         inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
-        sequence_length: int32 ``[batch]``: how many steps each sequence has.
-        merge_repeated: whether equal classes in a row stand for one label, unless a blank is between.
+        sequence_length: int32 ``[batch]``: number of steps in each sequence.
+        merge_repeated: whether equal classes in consecutive steps stand for one label, unless a blank
+            separates them.
 
     Returns:
         A list of one sparse tensor ``[batch, labels]`` of int64, and ``[batch, 1]``: the negative sum of the largest
             logits.
 
     Raises:
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: when it runs: a sequence is longer than there are steps.
+        ValueError: the shapes are known not to match.
+        InvalidArgumentError: at run time, a sequence is longer than the number of steps.
     """
     indices, values, shape, score = apply_op(
         "CTCGreedyDecoder", inputs=inputs, sequence_length=sequence_length, merge_repeated=merge_repeated
@@ -288,23 +294,23 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The most probable labels, of the ``beam_width`` beginnings that are followed at each step.
+    """Return the most probable labels, found by a beam search.
 
     Args:
         inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
-        sequence_length: int32 ``[batch]``: how many steps each sequence has.
-        beam_width: how many beginnings are followed.
-        top_paths: how many are returned, the most probable first.
-        merge_repeated: write labels that are equal in a row once.
+        sequence_length: int32 ``[batch]``: number of steps in each sequence.
+        beam_width: number of prefixes kept at each step.
+        top_paths: number of results, the most probable first.
+        merge_repeated: whether to merge equal consecutive labels.
 
     Returns:
         A list of ``top_paths`` sparse tensors ``[batch, labels]`` of int64, and ``[batch, top_paths]``: logarithms of
             their probabilities.
 
     Raises:
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: when it runs: a sequence is longer than there are steps, or more paths are wanted than
-            the beam is wide.
+        ValueError: the shapes are known not to match.
+        InvalidArgumentError: at run time, a sequence is longer than the number of steps, or there are more
+            paths than the beam is wide.
     """
     *parts, scores = apply_op(
         "CTCBeamSearchDecoder",
@@ -321,25 +327,25 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """``ctc_beam_search_decoder`` that writes labels which are equal in a row as often as they are found.
+    """Do the same as ``ctc_beam_search_decoder``, without merging equal consecutive labels.
 
     Args:
         inputs: as for ``ctc_beam_search_decoder``.
-        sequence_length: the same.
-        beam_width: how many beginnings are followed.
-        top_paths: how many are returned, the most probable first.
+        sequence_length: as for ``ctc_beam_search_decoder``.
+        beam_width: number of prefixes kept at each step.
+        top_paths: number of results, the most probable first.
 
     Returns:
-        As ``ctc_beam_search_decoder``.
+        The results of ``ctc_beam_search_decoder``.
 
     Raises:
-        ValueError: the shapes are known not to fit.
+        ValueError: the shapes are known not to match.
     """
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 
 
 def _lengths(inputs: Any, sequence_length: Any, error: Any = FailedPreconditionError) -> list[int]:
-    """How many steps each sequence has, checked; ``error`` for one that is too long."""
+    """Return the number of steps in each sequence; raise ``error`` if one is too long."""
     if inputs.ndim != 3:
         raise InvalidArgumentError.of("inputs is not a 3-Tensor")
     steps, batch, _ = inputs.shape
@@ -364,7 +370,7 @@ def _log_softmax(logits: Any) -> Any:
 
 
 def _ways(probable: Any, path: Any, blank: int, merges: bool) -> Any:
-    """Logarithms of the sums over all ways that begin a path and end at each of its places, for each step."""
+    """Return log-probabilities, for each step, of all alignments that end at each position of a path."""
     steps, places = len(probable), len(path)
     seen = probable[:, path]
     result = np.full((steps, places), -np.inf)
@@ -380,7 +386,7 @@ def _ways(probable: Any, path: Any, blank: int, merges: bool) -> Any:
 
 
 def _loss(logits: Any, labels: list[int], merges: bool) -> tuple[float, Any]:
-    """The loss of one sequence, ``[time, classes]``, and its gradient."""
+    """Return the loss of one sequence, ``[time, classes]``, and its gradient."""
     blank = logits.shape[1] - 1
     path = np.full(2 * len(labels) + 1, blank)
     path[1::2] = labels
@@ -480,7 +486,7 @@ def _loss_gradient(op: Operation, grad: Tensor, *others: Tensor) -> list[Any]:
 
 
 def _sparse(rows: list[list[int]]) -> tuple[Any, Any, Any]:
-    """Rows of labels as indices, values and shape."""
+    """Return rows of labels as indices, values and shape."""
     indices = [[row, at] for row, labels in enumerate(rows) for at in range(len(labels))]
     values = [label for labels in rows for label in labels]
     return (
@@ -508,11 +514,11 @@ def _greedy(
 
 
 _Beam = dict[tuple[int, ...], tuple[float, float]]
-"""Labels so far -> logarithms of the probabilities that they end in a blank, and in their last label."""
+"""Labels so far -> log-probabilities that they end in a blank, and in their last label."""
 
 
 def _beam_step(beam: _Beam, probable: list[float], width: int) -> _Beam:
-    """The most probable beginnings after one more step."""
+    """Return the most probable prefixes after one more step."""
     blank = len(probable) - 1
     found: _Beam = {}
 

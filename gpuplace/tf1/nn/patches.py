@@ -1,4 +1,4 @@
-"""Windows of images as they are, and poolings that say where the largest element was.
+"""Patches of images, and pooling that returns the positions of the largest elements.
 
 Source: tensorflow/core/kernels/extract_image_patches_op.cc, maxpooling_op.cc, core/ops/array_ops.cc, nn_ops.cc and
 tensorflow/python/ops/array_grad.py, nn_grad.py, release 1.15.
@@ -45,22 +45,22 @@ def extract_image_patches(
     images: TensorLike, ksizes: Any = None, strides: Any = None, rates: Any = None, padding: str | None = None,
     name: str | None = None, sizes: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns what the windows of images hold, one after the other along the channels.
+    """Return the elements of each window of images, along the channels.
 
     Args:
         images: ``[batch, height, width, channels]``, real numbers.
         ksizes: sizes of the window, ``[1, rows, columns, 1]``.
-        strides: how far it moves, ``[1, down, right, 1]``.
-        rates: distances of the pixels in it, ``[1, down, right, 1]``.
+        strides: steps of the window, ``[1, down, right, 1]``.
+        rates: distances of the pixels in the window, ``[1, down, right, 1]``.
         padding: ``"VALID"`` or ``"SAME"``.
         name: name of the op.
         sizes: another name of ``ksizes``.
 
     Returns:
-        ``[batch, out_height, out_width, rows * columns * channels]`` of that type.
+        ``[batch, out_height, out_width, rows * columns * channels]`` of the same dtype.
 
     Raises:
-        ValueError: both ``ksizes`` and ``sizes``, or the window does not fit.
+        ValueError: both ``ksizes`` and ``sizes`` are given, or the window is too large.
     """
     if ksizes is not None and sizes is not None:
         raise ValueError("Cannot specify both 'sizes' and 'ksizes'")
@@ -75,21 +75,21 @@ def extract_patches(
     images: TensorLike, sizes: Any = None, strides: Any = None, rates: Any = None, padding: str | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns what the windows of images hold: the newer name of ``tf.extract_image_patches``.
+    """Return the elements of each window of images: the newer name of ``tf.extract_image_patches``.
 
     Args:
         images: ``[batch, height, width, channels]``, real numbers.
         sizes: sizes of the window, ``[1, rows, columns, 1]``.
-        strides: how far it moves, ``[1, down, right, 1]``.
-        rates: distances of the pixels in it, ``[1, down, right, 1]``.
+        strides: steps of the window, ``[1, down, right, 1]``.
+        rates: distances of the pixels in the window, ``[1, down, right, 1]``.
         padding: ``"VALID"`` or ``"SAME"``.
         name: name of the op.
 
     Returns:
-        ``[batch, out_height, out_width, rows * columns * channels]`` of that type.
+        ``[batch, out_height, out_width, rows * columns * channels]`` of the same dtype.
 
     Raises:
-        ValueError: the window does not fit.
+        ValueError: the window is too large.
     """
     return extract_image_patches(images, sizes, strides, rates, padding, name)
 
@@ -153,14 +153,14 @@ def patches_gradient(
     places: Callable[[], list[Any]],
     extract: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """The gradient of an op that copies patches, by a sparse matrix of the places that elements are copied to.
+    """Return the gradient of an op that copies patches, using a sparse matrix of the positions elements are copied to.
 
     Args:
         op: the operation.
         grad: the gradient of its output.
-        sizes: of its input: the batch, the space and the channels, each a number or a tensor.
-        places: makes the sizes of the output's space.
-        extract: takes patches of whole numbers as the operation does.
+        sizes: sizes of its input: the batch, the space and the channels, each a number or a tensor.
+        places: returns the sizes of the output's space.
+        extract: extracts patches of integers as the operation does.
     """
     batch, *space, channels = sizes
     window = op.attrs["ksizes"][1:-1]
@@ -182,7 +182,7 @@ def patches_gradient(
     return transpose(summed, [rank, *range(rank), rank + 1])
 
 
-# Largest elements and where they are
+# Largest elements and their positions
 
 
 def max_pool_with_argmax(
@@ -190,25 +190,25 @@ def max_pool_with_argmax(
     Targmax: DTypeLike | None = None, name: str | None = None, output_dtype: DTypeLike | None = None,  # noqa: N803
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Returns the largest element of each window of images, and where it is.
+    """Return the largest element of each window of images, and its position.
 
     Args:
         input: ``[batch, height, width, channels]``, real numbers.
         ksize: sizes of the window, ``[1, rows, columns, 1]``.
-        strides: how far it moves, ``[1, down, right, 1]``.
+        strides: steps of the window, ``[1, down, right, 1]``.
         padding: ``"VALID"`` or ``"SAME"``.
         data_format: ``"NHWC"``.
-        Targmax: type of the places, int64.
+        Targmax: dtype of the positions, int64.
         name: name of the op.
         output_dtype: another name of ``Targmax``.
-        include_batch_in_index: whether places count through all images, else each from its own beginning.
+        include_batch_in_index: whether positions count through all images rather than within each image.
 
     Returns:
-        The largest elements and their places ``(y * width + x) * channels + channel``, each
+        The largest elements and their positions ``(y * width + x) * channels + channel``, each
             ``[batch, out_height, out_width, channels]``.
 
     Raises:
-        ValueError: another data format, or the window does not fit.
+        ValueError: the data format is unsupported, or the window is too large.
     """
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")

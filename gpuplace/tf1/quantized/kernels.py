@@ -1,6 +1,7 @@
-"""What computes quantized numbers: the integers that stand for numbers, and back, and ops of integers alone.
+"""Kernels of quantized numbers: conversions from and to floats, and integer arithmetic.
 
-Numbers that are too large for 32 bits become the largest integer, where TensorFlow's CPU kernels give the least one.
+Numbers that are too large for 32 bits become the largest integer; TensorFlow's CPU kernels return the
+smallest one.
 
 Source: tensorflow/core/kernels/quantize_op.cc, dequantize_op.cc, quantization_utils.h, quantized_conv_ops.cc,
 quantized_matmul_op.cc, quantized_activation_ops.cc, quantized_pooling_ops.cc, quantized_concat_op.cc,
@@ -26,7 +27,7 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def _rounded(array: Any) -> Any:
-    """Halves away from zero."""
+    """Round halves away from zero."""
     return np.trunc(array + np.copysign(0.5, array))
 
 
@@ -46,7 +47,7 @@ def _pair(low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def _steps(dtype: DType, low: float, high: float) -> tuple[float, float]:
-    """How many integers a number 1 is apart, and the integer for the least number, before it is moved to the type's."""
+    """Return the integers per unit, and the integer of the smallest number before the shift to the dtype's range."""
     steps = 2.0 ** (8 * np.dtype(dtype.as_numpy_dtype).itemsize)
     width = (float(high) - float(low)) * (steps / (steps - 1))
     scale = steps / width if width else 0.0
@@ -54,7 +55,7 @@ def _steps(dtype: DType, low: float, high: float) -> tuple[float, float]:
 
 
 def _zero_of(dtype: DType, low: float, high: float) -> int:
-    """The integer for the number 0."""
+    """Return the integer for the number 0."""
     if low == high:
         return 0
     _, first = _steps(dtype, low, high)
@@ -82,7 +83,7 @@ def _from_quantized(array: Any, dtype: DType, low: float, high: float) -> Any:
 def _range_of_products(
     first: DType, of_first: tuple[float, float], second: DType, of_second: tuple[float, float]
 ) -> tuple[Any, Any]:
-    """The numbers that the least and largest sums of products, 32 bits wide, stand for."""
+    """Return the numbers that the smallest and largest 32-bit sums of products stand for."""
     one = 1.0
     for dtype, (low, high) in ((first, of_first), (second, of_second)):
         least, most = _limits(dtype)

@@ -1,6 +1,6 @@
-"""Recurrent cells of which a step is one op: ``LSTMBlockCell`` and ``GRUBlockCell``.
+"""Recurrent cells whose step is one op: ``LSTMBlockCell`` and ``GRUBlockCell``.
 
-The op computes all gates at once; of the gradient another op does what is not a product of matrices.
+The op computes all gates at once. In the gradient, another op computes everything except matrix products.
 
 Source: tensorflow/core/ops/rnn_ops.cc, core/kernels/rnn/lstm_ops.h, gru_ops.h and
 tensorflow/contrib/rnn/python/ops/lstm_ops.py, gru_ops.py, release 1.15.
@@ -42,11 +42,11 @@ class LSTMBlockCell(LayerRNNCell):
 
     Args:
         num_units: size of the output and of both parts of the state.
-        forget_bias: added to the gates that forget.
-        cell_clip: the memory is kept within so much of zero; None: it is not.
-        use_peephole: the gates see the memory.
-        dtype: type of the variables; None: that of the first input.
-        reuse: share variables that are there.
+        forget_bias: added to the forget gates.
+        cell_clip: largest magnitude of the memory; None for no limit.
+        use_peephole: whether the gates see the memory.
+        dtype: dtype of the variables; None for that of the first input.
+        reuse: whether to share existing variables.
         name: name of the cell.
     """
 
@@ -72,13 +72,13 @@ class LSTMBlockCell(LayerRNNCell):
         return LSTMStateTuple(self._num_units, self._num_units)
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias, and the weights of the peepholes.
+        """Create the kernel and the bias, and the weights of the peepholes.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units = self._depth(input_shape), self._num_units
         self._kernel = self.add_variable("kernel", [depth + units, 4 * units])
@@ -88,15 +88,15 @@ class LSTMBlockCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Compute one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: not used.
 
         Raises:
-            ValueError: the state is no pair.
+            ValueError: the state is not a pair.
         """
         (state,) = args
         if len(state) != 2:
@@ -121,7 +121,7 @@ class LSTMBlockCell(LayerRNNCell):
 
 
 class _GRUBlock(LayerRNNCell):
-    """What both kinds of ``GRUBlockCell`` are, but for the names of their variables."""
+    """Common base of both kinds of ``GRUBlockCell``, which differ in the names of their variables."""
 
     _names = ("w_ru", "b_ru", "w_c", "b_c")
 
@@ -139,13 +139,13 @@ class _GRUBlock(LayerRNNCell):
         self._num_units = size
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes kernels and biases.
+        """Create kernels and biases.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units = self._depth(input_shape), self._num_units
         shapes = ([depth + units, 2 * units], [2 * units], [depth + units, units], [units])
@@ -157,12 +157,12 @@ class _GRUBlock(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Compute one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: not used.
         """
         (state,) = args
         gates, gate_bias, candidate, bias = self._weights
@@ -178,25 +178,25 @@ class GRUBlockCell(_GRUBlock):
     Args:
         num_units: size of the output and the state.
         cell_size: the older name of ``num_units``.
-        reuse: share variables that are there.
+        reuse: whether to share existing variables.
         name: name of the cell.
 
     Raises:
-        ValueError: both sizes, or none.
+        ValueError: both sizes are given, or none.
     """
 
 
 class GRUBlockCellV2(_GRUBlock):
-    """``GRUBlockCell`` with the variables that ``GRUCell`` has, so that checkpoints of one fit the other.
+    """A ``GRUBlockCell`` with the variables of ``GRUCell``, so that their checkpoints are compatible.
 
     Args:
         num_units: size of the output and the state.
         cell_size: the older name of ``num_units``.
-        reuse: share variables that are there.
+        reuse: whether to share existing variables.
         name: name of the cell.
 
     Raises:
-        ValueError: both sizes, or none.
+        ValueError: both sizes are given, or none.
     """
 
     _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
@@ -236,7 +236,7 @@ def lstm_step(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple[Any, ...]:
-    """One step: the gates i, f and o, memories and outputs, in the order of the op."""
+    """Compute one step: the gates i, f and o, memories and outputs, in the order of the op."""
     _require_sizes(x, h_prev, w, 4)
     dtype = x.dtype
     x, memory, h_prev, w, wci, wcf, wco, b = map(wide, (x, cs_prev, h_prev, w, wci, wcf, wco, b))
@@ -276,7 +276,7 @@ def lstm_step_grad(
     *,
     use_peephole: bool,
 ) -> tuple[Any, ...]:
-    """The gradients of one step: of the memory before it, of all gates, of the peepholes."""
+    """Return the gradients of one step: of the previous memory, all gates, and the peepholes."""
     _require_sizes(x, h_prev, w, 4)
     dtype = x.dtype
     cs_prev, wci, wcf, wco, i, cs, f, o, ci, co, cs_grad, h_grad = map(

@@ -1,7 +1,7 @@
 """A long short-term memory over a whole sequence in one op: ``tf.contrib.rnn.LSTMBlockFusedCell``.
 
-The op goes through the steps of `block_cells` and keeps all that they make; its gradient goes through them backwards.
-Steps from ``seq_len_max`` on are not computed: their outputs are zero.
+The op runs the steps of ``block_cells`` and keeps all intermediate results; its gradient runs them backwards.
+Steps after ``seq_len_max`` are skipped: their outputs are zero.
 
 Source: tensorflow/core/ops/rnn_ops.cc, core/kernels/rnn/lstm_ops.cc and tensorflow/contrib/rnn/python/ops/lstm_ops.py,
 release 1.15.
@@ -40,7 +40,7 @@ __all__ = ["LSTMBlockFusedCell"]
 
 
 class LSTMBlockFusedCell(Layer):
-    """A long short-term memory of which a whole sequence is one op.
+    """A long short-term memory that processes a whole sequence in one op.
 
     >>> import gpuplace as tf
     >>> cell = tf.contrib.rnn.LSTMBlockFusedCell(4)
@@ -50,11 +50,11 @@ class LSTMBlockFusedCell(Layer):
 
     Args:
         num_units: size of the output and of both parts of the state.
-        forget_bias: added to the gates that forget.
-        cell_clip: the memory is kept within so much of zero; None: it is not.
-        use_peephole: the gates see the memory.
-        reuse: share variables that are there.
-        dtype: type of the variables; None: that of the first input.
+        forget_bias: added to the forget gates.
+        cell_clip: largest magnitude of the memory; None for no limit.
+        use_peephole: whether the gates see the memory.
+        reuse: whether to share existing variables.
+        dtype: dtype of the variables; None for that of the first input.
         name: name of the cell.
     """
 
@@ -80,13 +80,13 @@ class LSTMBlockFusedCell(Layer):
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the kernel and the bias, and the weights of the peepholes.
+        """Create the kernel and the bias, and the weights of the peepholes.
 
         Args:
-            input_shape: ``[time, batch, size]``; of a list of inputs the shapes of all, ``[batch, size]`` each.
+            input_shape: ``[time, batch, size]``; for a list of inputs a list of shapes ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         one = input_shape[0] if isinstance(input_shape, list) else input_shape
         depth, units = as_shape(one)[-1].value, self._num_units
@@ -99,19 +99,20 @@ class LSTMBlockFusedCell(Layer):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """All steps.
+        """Compute all steps.
 
         Args:
             inputs: ``[time, batch, size]``, or a list of ``[batch, size]``.
-            *args: the same as keywords, in this order.
-            **kwargs: ``initial_state``, a pair of ``[batch, num_units]``; ``dtype``, for an initial state of zeros;
-                ``sequence_length``, how many steps count of each sequence, integers ``[batch]``.
+            *args: the keyword arguments, in this order.
+            **kwargs: ``initial_state``, a pair of ``[batch, num_units]``; ``dtype``, for an initial state of
+                zeros; ``sequence_length``, the number of steps in each sequence, integers ``[batch]``.
 
         Returns:
-            The outputs, as the inputs are given, and the last state of each sequence, an ``LSTMStateTuple``.
+            The outputs, in the form of the inputs, and the last state of each sequence, an
+            ``LSTMStateTuple``.
 
         Raises:
-            ValueError: neither an initial state nor a type, or the state is no pair.
+            ValueError: neither an initial state nor a dtype is given, or the state is not a pair.
         """
         return self._run(inputs, *args, **kwargs)
 

@@ -1,6 +1,6 @@
-"""Groups of words that follow each other, in rows that a vector of their ends cuts.
+"""N-grams of words, in rows given by a vector of row splits.
 
-``tf.strings.ngrams`` gives ragged tensors, which gpuplace has not: this is the op beneath it.
+``tf.strings.ngrams`` returns ragged tensors, which gpuplace does not have: this is the underlying op.
 
 Source: tensorflow/core/kernels/string_ngrams_op.cc, release 1.15.
 """
@@ -22,7 +22,7 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def _checked_splits(splits: list[int], count: int) -> None:
-    """InvalidArgumentError where they do not cut so many words into rows."""
+    """Raise an InvalidArgumentError if the splits do not cover ``count`` words."""
     if splits and splits[0] != 0:
         raise InvalidArgumentError.of(f"First split value must be 0, got {splits[0]}")
     for before, split in zip(splits, splits[1:], strict=False):
@@ -37,7 +37,7 @@ def _checked_splits(splits: list[int], count: int) -> None:
 def _of_row(
     words: list[bytes], width: int, pad: int, ends: tuple[bytes, bytes], between: bytes
 ) -> list[bytes]:
-    """The groups of so many words in a row, with that many words of padding beyond each end."""
+    """Return the n-grams of a row, with the padding at each end."""
     whole = [ends[0]] * pad + words + [ends[1]] * pad
     return [between.join(whole[at : at + width]) for at in range(len(whole) - width + 1)]
 

@@ -1,4 +1,4 @@
-"""Ops of bytes: fingerprints, and strings that are packed.
+"""Ops on bytes: fingerprints and decompression.
 
 Source: tensorflow/core/kernels/fingerprint_op.cc, decode_compressed_op.cc and logging_ops.cc (Timestamp), release 1.15.
 """
@@ -28,7 +28,7 @@ __all__ = ["decode_compressed", "fingerprint", "timestamp"]
 
 
 def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None = None) -> Tensor:
-    """Returns eight bytes for each row of a tensor that are the same everywhere for the same row.
+    """Return an eight-byte fingerprint for each row of a tensor.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(fingerprint(["hello world"])).tolist()
@@ -43,13 +43,13 @@ def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None =
         uint8 ``[batch, 8]``.
 
     Raises:
-        ValueError: another method.
+        ValueError: ``method`` is unknown.
     """
     return new("Fingerprint", name, data=data, method=method)
 
 
 def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str | None = None) -> Tensor:
-    """Unpacks strings.
+    """Decompress strings.
 
     Args:
         bytes: strings of any shape.
@@ -60,20 +60,20 @@ def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str |
         Strings, in the shape of ``bytes``.
 
     Raises:
-        InvalidArgumentError: at run time, another type of compression.
+        InvalidArgumentError: at run time, the compression type is unknown.
         DataLossError: at run time, a string is damaged.
     """
     return new("DecodeCompressed", name, bytes=bytes, compression_type=compression_type)
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """Returns the time when it runs.
+    """Return the time at which it runs.
 
     Args:
         name: name of the op.
 
     Returns:
-        Seconds since the beginning of 1970, a float64 scalar.
+        Seconds since the start of 1970, a float64 scalar.
     """
     return new("Timestamp", name)
 

@@ -29,7 +29,7 @@ class Bernoulli(ScalarDistribution):
     """Distributions that are one with a probability, and zero otherwise.
 
     Args:
-        logits: log-odds of one; give either these or ``probs``.
+        logits: log-odds of one; an alternative to ``probs``.
         probs: probabilities of one.
         dtype: dtype of samples.
         validate_args: whether to check parameters and values at run time.

@@ -126,7 +126,7 @@ class Bijector(abc.ABC):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The bijector's name."""
         return self._name
 
     # Shapes

@@ -36,8 +36,7 @@ class Categorical(Distribution):
     """Distributions over the class indices.
 
     Args:
-        logits: unnormalised log-probabilities, with the classes along the last axis; give either these or
-            ``probs``.
+        logits: unnormalised log-probabilities, with the classes along the last axis; an alternative to ``probs``.
         probs: probabilities of the classes.
         dtype: dtype of samples.
         validate_args: whether to check parameters and values at run time.

@@ -3,7 +3,7 @@
 A distribution has three shapes, whose concatenation is the shape of a sample::
 
     sample_shape        batch_shape                 event_shape
-    how many draws      how many distributions      one draw: () for numbers, (k,) for vectors
+    number of samples   number of distributions     one sample: () for scalars, (k,) for vectors
 
 Public methods open a scope (``Normal/log_prob``) and call the private method of the same name. Subclasses
 define these private methods. If one is missing, another may replace it: ``prob`` is ``exp`` of ``log_prob``,

@@ -31,8 +31,7 @@ class Multinomial(Distribution):
 
     Args:
         total_count: number of draws.
-        logits: unnormalised log-probabilities, with the classes along the last axis; give either these or
-            ``probs``.
+        logits: unnormalised log-probabilities, with the classes along the last axis; an alternative to ``probs``.
         probs: probabilities of the classes.
         validate_args: whether to check parameters and values at run time.
         allow_nan_stats: whether an undefined statistic is NaN rather than an error.

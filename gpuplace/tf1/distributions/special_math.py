@@ -3,8 +3,8 @@
 The distribution function uses ``erf`` near zero and ``erfc`` elsewhere. Its logarithm uses a series where the
 function underflows. Its inverse uses three rational approximations, one for the middle and two for the tails.
 
-Source: S. L. Moshier, Cephes Mathematical Library 2.8, ndtr.c and ndtri.c (coefficients and where each holds);
-tensorflow/python/ops/distributions/special_math.py, release 1.15 (ops, names, where the series begins).
+Source: S. L. Moshier, Cephes Mathematical Library 2.8, ndtr.c and ndtri.c (coefficients and their ranges);
+tensorflow/python/ops/distributions/special_math.py, release 1.15 (ops, names, limits of the series).
 """
 
 from __future__ import annotations

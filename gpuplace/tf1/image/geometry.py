@@ -1,6 +1,6 @@
 """Rotated, mirrored, cropped, padded and resized images.
 
-Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, names, sentences).
+Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, names, messages).
 """
 
 from __future__ import annotations

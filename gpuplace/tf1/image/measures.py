@@ -1,6 +1,6 @@
 """Similarity and variation of images, and format detection.
 
-Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, sentences).
+Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, messages).
 """
 
 from __future__ import annotations

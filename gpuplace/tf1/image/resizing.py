@@ -5,7 +5,7 @@ image's pixels. There are three such mappings, which differ by half a pixel and 
 corners::
 
     x * in / out          (x + 0.5) * in / out - 0.5          x * (in - 1) / (out - 1)
-    the first one         half_pixel_centers                  align_corners
+    default               half_pixel_centers                  align_corners
 
 Source: tensorflow/core/kernels/image_resizer_state.h, resize_*_op.cc, release 1.15.
 """

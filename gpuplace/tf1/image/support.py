@@ -1,6 +1,6 @@
 """Helpers for image functions: shape checks, and sizes known while the graph is built or only at run time.
 
-Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (checks, sentences).
+Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (checks, messages).
 """
 
 from __future__ import annotations

@@ -250,7 +250,7 @@ class LinearOperatorCirculant(_Circulant):
         is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
         is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
+        is_square: must be True.
         name: name of its scopes.
 
     Raises:
@@ -280,7 +280,7 @@ class LinearOperatorCirculant2D(_Circulant):
         is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
         is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
+        is_square: must be True.
         name: name of its scopes.
 
     Raises:
@@ -310,7 +310,7 @@ class LinearOperatorCirculant3D(_Circulant):
         is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
         is_self_adjoint: whether it is self-adjoint, as with a real spectrum.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
+        is_square: must be True.
         name: name of its scopes.
 
     Raises:
@@ -340,7 +340,7 @@ class LinearOperatorToeplitz(LinearOperator):
         is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
         is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True or None.
+        is_square: must be True or None.
         name: name of its scopes.
 
     Raises:

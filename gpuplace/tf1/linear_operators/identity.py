@@ -137,10 +137,10 @@ class LinearOperatorIdentity(_OfSizes):
         num_rows: number of rows.
         batch_shape: sizes of the batch; None for one matrix.
         dtype: dtype of the elements; None for float32.
-        is_non_singular: True.
-        is_self_adjoint: True.
-        is_positive_definite: True.
-        is_square: True.
+        is_non_singular: must be True.
+        is_self_adjoint: must be True.
+        is_positive_definite: must be True.
+        is_square: must be True.
         assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.
 
@@ -240,7 +240,7 @@ class LinearOperatorScaledIdentity(_OfSizes):
         is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
         is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
+        is_square: must be True.
         assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.
 
@@ -355,9 +355,9 @@ class LinearOperatorZeros(_OfSizes):
         num_columns: number of columns; None for ``num_rows``.
         batch_shape: sizes of the batch; None for one matrix.
         dtype: dtype of the elements; None for float32.
-        is_non_singular: False.
+        is_non_singular: must be False.
         is_self_adjoint: whether it is self-adjoint; it is if it is square.
-        is_positive_definite: False.
+        is_positive_definite: must be False.
         is_square: whether it is square.
         assert_proper_shapes: whether to check sizes at run time.
         name: name of its scopes.

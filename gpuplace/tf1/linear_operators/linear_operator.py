@@ -112,7 +112,7 @@ class LinearOperator(abc.ABC):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The operator's name."""
         return self._name
 
     @property

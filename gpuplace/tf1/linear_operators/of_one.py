@@ -128,10 +128,10 @@ class LinearOperatorInversion(_OfOne):
 
     Args:
         operator: the original operator.
-        is_non_singular: True or None.
+        is_non_singular: must be True or None.
         is_self_adjoint: whether it is self-adjoint; None for the original's, as for the other properties.
         is_positive_definite: whether it is positive definite.
-        is_square: True or None.
+        is_square: must be True or None.
         name: name of its scopes; None for the original's with ``_inv``.
 
     Raises:

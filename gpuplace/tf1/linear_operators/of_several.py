@@ -162,7 +162,7 @@ class LinearOperatorBlockDiag(_OfSeveral):
         is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
         is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True.
+        is_square: must be True.
         name: name of its scopes; None for the operators' names joined by ``_ds_``.
 
     Raises:

@@ -101,7 +101,7 @@ class LinearOperatorDiag(LinearOperator):
         is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
         is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True or None.
+        is_square: must be True or None.
         name: name of its scopes.
 
     Raises:
@@ -207,7 +207,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         is_non_singular: whether it has an inverse; None if unknown, as for the other properties.
         is_self_adjoint: whether it is self-adjoint.
         is_positive_definite: whether it is positive definite.
-        is_square: True or None.
+        is_square: must be True or None.
         name: name of its scopes.
 
     Raises:
@@ -278,9 +278,9 @@ class LinearOperatorHouseholder(LinearOperator):
     Args:
         reflection_axis: the vectors along the last axis, of any length.
         is_non_singular: whether it has an inverse; None if unknown.
-        is_self_adjoint: True or None.
-        is_positive_definite: False or None.
-        is_square: True or None.
+        is_self_adjoint: must be True or None.
+        is_positive_definite: must be False or None.
+        is_square: must be True or None.
         name: name of its scopes.
 
     Raises:

@@ -1,9 +1,9 @@
 """Connectionist temporal classification: the loss, and decoders of a model's predictions for sequences.
 
-A model predicts for each step which class it hears; the last class is a blank. The decoded sequence has no
-repetitions and then no blanks. The loss is the negative log-probability of all paths that give the labels::
+A model predicts a class for each step; the last class is a blank. Decoding removes repetitions, then blanks.
+The loss is the negative log-probability of all paths that decode to the labels::
 
-    labels  a b      ways over three steps   a a b   a b b   a - b   - a b   a b -
+    labels  a b      paths over three steps   a a b   a b b   a - b   - a b   a b -
 
 Source: tensorflow/core/util/ctc, core/kernels/ctc_*_ops.cc, core/ops/ctc_ops.cc and tensorflow/python/ops/ctc_ops.py,
 release 1.15; A. Graves and others, "Connectionist Temporal Classification" (ICML 2006), section 4.

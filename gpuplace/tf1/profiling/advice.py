@@ -1,6 +1,6 @@
 """Checks of ``advise``: unused accelerators, ops with faster variants, and the most expensive operations.
 
-Source: tensorflow/core/profiler/internal/advisor, release 1.15 (the checks, their options and sentences).
+Source: tensorflow/core/profiler/internal/advisor, release 1.15 (the checks, their options and messages).
 """
 
 from __future__ import annotations

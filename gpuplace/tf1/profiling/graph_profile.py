@@ -1,6 +1,6 @@
 """All data about a graph's nodes, from its definition, logs of its operations and measured steps.
 
-Source: tensorflow/core/profiler/internal/tfprof_stats.cc, release 1.15 (which nodes of a step count, what is kept).
+Source: tensorflow/core/profiler/internal/tfprof_stats.cc, release 1.15 (counted nodes, stored data).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Profile data of one node: its op and shapes, its operation counts, and when it ran.
 
-Source: tensorflow/core/profiler/internal/tfprof_node.h and tfprof_node.cc, release 1.15 (which devices and allocators
-count as what, which numbers are added).
+Source: tensorflow/core/profiler/internal/tfprof_node.h and tfprof_node.cc, release 1.15 (classes of devices
+and allocators, sums).
 """
 
 from __future__ import annotations

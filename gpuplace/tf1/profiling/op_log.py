@@ -1,6 +1,7 @@
 """The log of a graph's operations: their counts, their types, and the Python lines that created them.
 
-Source: tensorflow/python/profiler/tfprof_logger.py, release 1.15 (what is logged, the messages, the file's name).
+Source: tensorflow/python/profiler/tfprof_logger.py, release 1.15 (contents of the log, messages, the file's
+name).
 """
 
 from __future__ import annotations

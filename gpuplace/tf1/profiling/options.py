@@ -1,7 +1,7 @@
 """The options of a profile, parsed and checked; their listing, and the explanations of the output.
 
 Source: tensorflow/core/profiler/tfprof_options.cc, internal/tfprof_utils.cc, internal/tfprof_constants.h and
-python/profiler/model_analyzer.py, release 1.15 (names, defaults, what is printed).
+python/profiler/model_analyzer.py, release 1.15 (names, defaults, output).
 """
 
 from __future__ import annotations

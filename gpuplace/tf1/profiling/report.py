@@ -1,7 +1,7 @@
 """A profile in one of its views, printed or written to a file.
 
 Source: tensorflow/core/profiler/internal/print_model_analysis.cc, tfprof_stats.cc, tfprof_show.cc and
-tfprof_timeline.h, release 1.15 (what is printed, when nothing is shown).
+tfprof_timeline.h, release 1.15 (output, conditions for an empty view).
 """
 
 from __future__ import annotations

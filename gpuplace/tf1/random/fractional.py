@@ -4,7 +4,8 @@
                                    random start (``pseudo_random``): ceil(ratio * (i + u)), i = 1, 2, ...
 
 Source: B. Graham, Fractional Max-Pooling, arXiv:1412.6071; tensorflow/core/kernels/fractional_pool_common.cc,
-fractional_max_pool_op.cc, fractional_avg_pool_op.cc, release 1.15 (arguments, messages; the numbers drawn are others).
+fractional_max_pool_op.cc, fractional_avg_pool_op.cc, release 1.15 (arguments, messages; the random numbers
+differ).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _RESERVED = (INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY)
 
 
 class SavedModelBuilder:
-    """Writes a SavedModel.
+    """Writer of a SavedModel.
 
     Args:
         export_dir: its folder, which is created if needed.

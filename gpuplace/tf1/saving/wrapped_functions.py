@@ -5,7 +5,7 @@
 
 Only the nodes that its results need run, as in a session; a ``tf.function`` runs all stateful nodes.
 
-Source: tensorflow/python/eager/wrap_function.py, release 1.15 (names, sentences).
+Source: tensorflow/python/eager/wrap_function.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 >>> float(tf.Session().run(For(0, 3, 1, [tf.constant(1.0)], double))[0])
 8.0
 
-Source: tensorflow/python/ops/functional_ops.py, release 1.15 (names, sentences).
+Source: tensorflow/python/ops/functional_ops.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

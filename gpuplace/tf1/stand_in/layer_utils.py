@@ -1,6 +1,6 @@
 """``tensorflow.python.layers.utils``: normalised layer arguments, and the output sizes of convolutions.
 
-Source: tensorflow/python/layers/utils.py, release 1.15 (names, arguments, sentences).
+Source: tensorflow/python/layers/utils.py, release 1.15 (names, arguments, messages).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def TF_bfloat16_type() -> type:  # noqa: N802 - TensorFlow's name
 
 
 class EventsWriter:
-    """Writes an event file, which starts with its version.
+    """Writer of an event file, which starts with its version.
 
     Args:
         file_prefix: prefix of the file name.

@@ -45,7 +45,7 @@ def string_split(
         name: name of the scope.
 
     Returns:
-        A ``SparseTensor`` of strings, a row for each text.
+        A ``SparseTensor`` of strings, a row for each string.
 
     Raises:
         ValueError: ``source`` is not a vector, or ``result_type`` is unsupported.
@@ -75,7 +75,7 @@ def split(
         name: name of the scope.
 
     Returns:
-        A ``SparseTensor`` of strings, a row for each text.
+        A ``SparseTensor`` of strings, a row for each string.
 
     Raises:
         ValueError: ``input`` is not a vector, or ``result_type`` is unsupported.

@@ -1,7 +1,7 @@
 """Conversion of strings between encodings.
 
-Source: tensorflow/core/kernels/unicode_ops.cc, core/ops/string_ops.cc, release 1.15 (the names of encodings are
-those of Python's codecs here, which has most of ICU's).
+Source: tensorflow/core/kernels/unicode_ops.cc, core/ops/string_ops.cc, release 1.15 (the names of encodings
+are those of Python's codecs, which include most of ICU's).
 """
 
 from __future__ import annotations

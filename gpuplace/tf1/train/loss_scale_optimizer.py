@@ -21,7 +21,7 @@ __all__ = ["MixedPrecisionLossScaleOptimizer"]
 
 
 class MixedPrecisionLossScaleOptimizer(Optimizer):
-    """Wraps an optimizer: gradients are computed from a scaled loss and divided by the scale.
+    """A wrapper around an optimizer that computes gradients from a scaled loss and divides them by the scale.
 
     With a dynamic scale, a step whose gradients are not all finite changes only the scale.
 

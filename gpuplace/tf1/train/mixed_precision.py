@@ -3,7 +3,7 @@
 On GPUs with tensor cores, TensorFlow rewrites the placed graph so that some ops run in float16. Here all ops
 keep the dtypes of the graph; nodes, names and placement are those of TensorFlow before that rewrite.
 
-Source: tensorflow/python/training/experimental/mixed_precision.py, release 1.15 (names, sentences).
+Source: tensorflow/python/training/experimental/mixed_precision.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hooks that log, stop, check and feed.
 
-Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (sentences of errors and of the log).
+Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (error and log messages).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 >>> params.parse("rate=0.5,layers=[4,2],bias=false").values()
 {'rate': 0.5, 'layers': [4, 2], 'bias': False}
 
-Source: tensorflow/contrib/training/python/training/hparam.py, release 1.15 (names, grammar, sentences).
+Source: tensorflow/contrib/training/python/training/hparam.py, release 1.15 (names, grammar, messages).
 """
 
 from __future__ import annotations

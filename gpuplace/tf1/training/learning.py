@@ -1,6 +1,6 @@
 """``tf.contrib.slim.learning``: a training loop around ``Supervisor``, and the training op.
 
-Source: tensorflow/contrib/slim/python/slim/learning.py, release 1.15 (names, lines of the log).
+Source: tensorflow/contrib/slim/python/slim/learning.py, release 1.15 (names, log lines).
 """
 
 from __future__ import annotations

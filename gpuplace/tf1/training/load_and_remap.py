@@ -1,11 +1,11 @@
 """Matrices whose rows and columns follow a new vocabulary, read from a checkpoint with an old one.
 
     checkpoint [old rows, old columns] ──rows and columns of the new words──> [new rows, new columns]
-                                          words that are new: the initializer's values
-                                          unknown words: further rows and columns, the initializer's too
+                                          new words: the initializer's values
+                                          unknown words: further rows and columns from the initializer
 
-Source: tensorflow/python/training/checkpoint_ops.py and tensorflow/contrib/framework/python/ops/checkpoint_ops.py,
-release 1.15 (names, sentences).
+Source: tensorflow/python/training/checkpoint_ops.py and
+tensorflow/contrib/framework/python/ops/checkpoint_ops.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ __all__ = ["MirroredStrategy", "OneDeviceStrategy"]
 
 
 class MirroredStrategy(Strategy):
-    """Trains synchronised copies of a model on several GPUs of one machine.
+    """A strategy that trains synchronised copies of a model on several GPUs of one machine.
 
     Each variable has a copy on each GPU: ``w`` on the first, ``w/replica_1`` on the second. Each replica
     computes the gradients of its part of a batch; their sum, computed by NCCL if all devices are GPUs of the
@@ -86,7 +86,7 @@ def _best(names: Sequence[str], present: Sequence[str]) -> CrossDeviceOps:
 
 
 class OneDeviceStrategy(Strategy):
-    """Runs a model on one device, to try out a program that is written for a strategy.
+    """A strategy with one device, to try out a program that is written for strategies.
 
     Args:
         device: the name of the device.

@@ -3,14 +3,14 @@
 ::
 
     MonitoredSession.run
-      _RecoverableSession      AbortedError, UnavailableError: a new session, restored, and the run once more
-        _CoordinatedSession    errors of the threads that feed queues come first; close stops them
-          _HookedSession       before_run, one run for all, after_run
+      _RecoverableSession      AbortedError, UnavailableError: restore in a new session, repeat the run
+        _CoordinatedSession    raises errors of queue threads first; close stops them
+          _HookedSession       before_run, one joint run, after_run
             Session
 
 The three are ``_WrappedSession`` objects, which delegate what they do not handle to the session inside.
 
-Source: tensorflow/python/training/monitored_session.py, release 1.15 (sentences of errors and of the log).
+Source: tensorflow/python/training/monitored_session.py, release 1.15 (error and log messages).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SessionCreator(ABC):
 
 
 class ChiefSessionCreator(SessionCreator):
-    """Creates sessions, and restores or initialises their variables.
+    """A session factory that restores or initialises variables.
 
     Args:
         scaffold: a ``Scaffold``; None for a new one.
@@ -122,7 +122,7 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """Creates sessions, and waits until the chief has initialised their variables.
+    """A session factory that waits until the chief has initialised the variables.
 
     Args:
         scaffold: a ``Scaffold``; None for a new one.
@@ -475,7 +475,7 @@ class SingularMonitoredSession(_MonitoredSession):
 
 
 class _CoordinatedCreator(SessionCreator):
-    """Creates sessions with hooks and threads; ``tf_sess`` is the latest plain session, ``coord`` its coordinator."""
+    """A factory of sessions with hooks and threads; ``tf_sess`` is the latest session, ``coord`` its coordinator."""
 
     def __init__(self, creator: SessionCreator, hooks: Sequence[SessionRunHook], grace_secs: float) -> None:
         self._creator = creator

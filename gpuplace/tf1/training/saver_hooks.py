@@ -1,7 +1,7 @@
 """Hooks that write checkpoints, summaries, step rates and traces.
 
-Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (sentences of errors and of the log, which
-event is written when).
+Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (error and log messages, order of
+events).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sessions that start with a checkpoint if there is one, otherwise with initial values.
 
-Source: tensorflow/python/training/session_manager.py, release 1.15 (sentences of errors and of the log).
+Source: tensorflow/python/training/session_manager.py, release 1.15 (error and log messages).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpuplace.typing import ConfigLike, ConfigProto, FeedDict
 
 
 class SessionManager:
-    """Creates sessions whose variables have values.
+    """A factory of sessions whose variables have values.
 
     Args:
         local_init_op: run in every new session, or None.

@@ -2,8 +2,8 @@
 
 ::
 
-    begin ─ session made ─ after_create_session ─┬─ before_run ─ run ─ after_run ─┬─ end
-                                                 └──────────── each step ─────────┘
+    begin ─ session created ─ after_create_session ─┬─ before_run ─ run ─ after_run ─┬─ end
+                                                    └──────────── each step ─────────┘
 
 ``end`` is not called if an error ends the block.
 

@@ -1,7 +1,7 @@
 """Supervisors: sessions with threads that save, summarise and count; older than monitored sessions.
 
-Source: tensorflow/python/training/supervisor.py and basic_loops.py, release 1.15 (order and names of the operations,
-sentences of errors and of the log).
+Source: tensorflow/python/training/supervisor.py and basic_loops.py, release 1.15 (order and names of the
+operations, error and log messages).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_RATES = 10
 
 
 class Supervisor:
-    """Creates a session whose variables have values, with threads that save and summarise.
+    """A session whose variables have values, with threads that save and summarise.
 
     >>> import gpuplace as tf
     >>> count = tf.assign_add(tf.train.get_or_create_global_step(), 1)

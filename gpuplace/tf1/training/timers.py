@@ -18,7 +18,7 @@ import time
 
 
 class SecondOrStepTimer:
-    """Triggers at the first step and then at intervals of steps or seconds.
+    """A timer that triggers at the first step and then at intervals of steps or seconds.
 
     Args:
         every_secs: interval in seconds, or None.

@@ -1,6 +1,7 @@
 """``tf.train.warm_start``: start variables with values from a checkpoint, even if a vocabulary has changed.
 
-Source: tensorflow/python/training/warm_starting_util.py and checkpoint_ops.py, release 1.15 (sentences, order of ops).
+Source: tensorflow/python/training/warm_starting_util.py and checkpoint_ops.py, release 1.15 (messages, order
+of ops).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ projections ``P`` and ``1 - P``; an orthogonal matrix maps the channels to those
     (1 - P1) P2  (1 - P1) (1 - P2)
 
 Source: Xiao et al., "Dynamical Isometry and a Mean Field Theory of CNNs", 2018, algorithms 1 and 2;
-tensorflow/python/ops/init_ops.py, release 1.15 (arguments, order of what is drawn, sentences).
+tensorflow/python/ops/init_ops.py, release 1.15 (arguments, order of random ops, messages).
 """
 
 from __future__ import annotations

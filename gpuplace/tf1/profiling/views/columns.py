@@ -3,8 +3,8 @@
 >>> number(1234), micros(1500), memory(2_000_000)
 ('1.23k', '1.50ms', '2.00MB')
 
-Source: tensorflow/core/profiler/internal/tfprof_utils.cc, tfprof_show.cc and tfprof_show_multi.cc, release 1.15 (how
-numbers are written, the columns' names and order).
+Source: tensorflow/core/profiler/internal/tfprof_utils.cc, tfprof_show.cc and tfprof_show_multi.cc, release
+1.15 (number formats, column names and order).
 """
 
 from __future__ import annotations

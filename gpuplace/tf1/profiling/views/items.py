@@ -1,7 +1,7 @@
 """Items of a view: an item stands for one node, or for all nodes of an op type or Python line.
 
-Source: tensorflow/core/profiler/internal/tfprof_node_show.cc and tfprof_show.cc, release 1.15 (what is added, which
-items are shown).
+Source: tensorflow/core/profiler/internal/tfprof_node_show.cc and tfprof_show.cc, release 1.15 (sums, shown
+items).
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Item:
 
     @property
     def types(self) -> set[str]:
-        """Types of its nodes."""
+        """Types of the item's nodes."""
         return set()
 
     @property
     def devices(self) -> list[str]:
-        """Devices of its nodes."""
+        """Devices of the item's nodes."""
         return []
 
     def take(self, options: Options) -> None:

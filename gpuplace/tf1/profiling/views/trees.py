@@ -1,7 +1,7 @@
 """Tree views: nodes by name scope, nodes by input, Python lines by caller.
 
-Source: tensorflow/core/profiler/internal/tfprof_scope.cc, tfprof_graph.cc and tfprof_code.cc, release 1.15 (what is
-counted, what is shown, how it is printed).
+Source: tensorflow/core/profiler/internal/tfprof_scope.cc, tfprof_graph.cc and tfprof_code.cc, release 1.15
+(counts, shown items, output).
 """
 
 from __future__ import annotations

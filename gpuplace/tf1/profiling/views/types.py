@@ -1,7 +1,7 @@
 """The view by op type: one line for each type, with its share and the share of all types from there on.
 
-Source: tensorflow/core/profiler/internal/tfprof_op.cc and tfprof_show_multi.cc, release 1.15 (what is counted, what is
-shown, how it is printed).
+Source: tensorflow/core/profiler/internal/tfprof_op.cc and tfprof_show_multi.cc, release 1.15 (counts, shown
+items, output).
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def saver_with_op_caching(obj: Any) -> TrackableSaver:
 
 
 class TrackableSaver:
-    """Saves and restores an object with its dependencies.
+    """Saver of an object with its dependencies.
 
     Args:
         graph_view: the objects.

@@ -21,7 +21,7 @@ __all__ = ["CheckpointManager"]
 
 
 class CheckpointManager:
-    """Writes numbered checkpoints to a folder, and removes old ones.
+    """Manager of the numbered checkpoints in a folder, which removes old ones.
 
     It also stores its state in the folder, in the file that names the latest checkpoints, so that a later
     manager can continue.

@@ -24,7 +24,7 @@ __all__ = ["MultiDeviceSaver"]
 
 
 class _SingleDeviceSaver:
-    """Writes and reads the objects of one device.
+    """Saver of the objects of one device.
 
     Args:
         saveable_objects: the objects.
@@ -68,7 +68,7 @@ class _SingleDeviceSaver:
 
 
 class MultiDeviceSaver:
-    """Writes and reads objects on all devices.
+    """Saver of objects on all devices.
 
     Args:
         saveable_objects: the objects.

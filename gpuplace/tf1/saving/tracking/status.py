@@ -347,6 +347,7 @@ class NameBasedSaverStatus(_LoadStatus):
         Args:
             session: the session; None for the default session, or one created for the graph.
 
+        Raises:
             NotFoundError: the checkpoint has no value of that name.
         """
         session = get_session(session)

@@ -1,6 +1,6 @@
 """Names of ``tensorflow.python.framework.common_shapes``, in addition to those of ``gpuplace.shapes``.
 
-Source: tensorflow/python/framework/common_shapes.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/common_shapes.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ op type is the function's name. Tensors that it captures from the outer graph be
 >>> y.op.type, *(float(value) for value in tf.Session().run([y, *tf.gradients(y, y.op.inputs)]))
 ('Twice', 8.0, 2.0)
 
-Source: tensorflow/python/framework/function.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/function.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ class _DefinedFunction:
 
     @property
     def name(self) -> str:
-        """Its name in the library."""
+        """The function's name in the library."""
         self._define()
         assert self._name is not None
         return self._name
 
     @property
     def definition(self) -> Any:
-        """Its ``FunctionDef``."""
+        """The ``FunctionDef``."""
         self._define()
         return self._definition
 
@@ -159,7 +159,7 @@ class _DefinedFunction:
 
     @property
     def stateful_ops(self) -> list[tuple[str, str]]:
-        """Names and types of its stateful operations."""
+        """Names and types of the stateful operations."""
         self._define()
         return list(self._stateful)
 

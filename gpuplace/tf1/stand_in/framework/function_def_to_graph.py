@@ -1,6 +1,6 @@
 """``tensorflow.python.framework.function_def_to_graph``: a ``FunctionDef`` as a graph with placeholders.
 
-Source: tensorflow/python/framework/function_def_to_graph.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/function_def_to_graph.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``tensorflow.python.framework.op_def_library``: operations from op names and Python arguments.
 
-Source: tensorflow/python/framework/op_def_library.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/op_def_library.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Private names of ``tensorflow.python.framework.ops`` that come from several modules here.
 
-Source: tensorflow/python/framework/ops.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/ops.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``tensorflow.python.framework.smart_cond``: conditions that are decided while the graph is built, if possible.
 
-Source: tensorflow/python/framework/smart_cond.py, release 1.15 (names, sentences).
+Source: tensorflow/python/framework/smart_cond.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

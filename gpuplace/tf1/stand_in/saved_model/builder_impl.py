@@ -15,7 +15,7 @@ from gpuplace.tf1.saving.signatures import op_signature_def
 
 
 class _SavedModelBuilder(SavedModelBuilder):
-    """Writes a SavedModel; its assets and operations are in its graphs' messages, not in collections.
+    """Writer of a SavedModel that stores assets and operations in its graphs' messages, not in collections.
 
     Args:
         export_dir: its folder, which is created if needed.

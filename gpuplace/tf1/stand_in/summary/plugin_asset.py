@@ -1,6 +1,6 @@
 """``tensorflow.python.summary.plugin_asset``: files of a TensorBoard plugin beside a graph's events.
 
-Source: tensorflow/python/summary/plugin_asset.py, release 1.15 (names, sentences).
+Source: tensorflow/python/summary/plugin_asset.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``tensorflow.python.training.tensorboard_logging``: log messages that are also written to event files.
 
-Source: tensorflow/python/training/tensorboard_logging.py, release 1.15 (names, sentences).
+Source: tensorflow/python/training/tensorboard_logging.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

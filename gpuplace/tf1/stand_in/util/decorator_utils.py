@@ -1,6 +1,6 @@
 """``tensorflow.python.util.decorator_utils``: checks and docstrings of decorators.
 
-Source: tensorflow/python/util/decorator_utils.py, release 1.15 (names, sentences).
+Source: tensorflow/python/util/decorator_utils.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Warning: THIS FUNCTION IS DEPRECATED. It will be removed after 2030-01-31.
 Instructions for updating:
 Use other().
 
-Source: tensorflow/python/util/deprecation.py and decorator_utils.py, release 1.15 (names, sentences).
+Source: tensorflow/python/util/deprecation.py and decorator_utils.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

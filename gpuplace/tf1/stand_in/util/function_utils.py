@@ -3,7 +3,7 @@
 >>> fn_args(lambda features, labels: 0)
 ('features', 'labels')
 
-Source: tensorflow/python/util/function_utils.py, release 1.15 (names, sentences).
+Source: tensorflow/python/util/function_utils.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

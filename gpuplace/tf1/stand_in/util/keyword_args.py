@@ -1,6 +1,6 @@
 """``tensorflow.python.util.keyword_args``: functions with keyword arguments only.
 
-Source: tensorflow/python/util/keyword_args.py, release 1.15 (name, sentence).
+Source: tensorflow/python/util/keyword_args.py, release 1.15 (name, message).
 """
 
 from __future__ import annotations

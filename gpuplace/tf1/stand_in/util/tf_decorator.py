@@ -72,7 +72,7 @@ class TFDecorator:
 
     @property
     def decorator_argspec(self) -> Any:
-        """Its arguments; None for the target's."""
+        """The decorator's arguments; None for the target's."""
         return self._decorator_argspec
 
 

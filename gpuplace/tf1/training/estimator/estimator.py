@@ -3,7 +3,7 @@
 Each of these builds a graph: the global step, the input (on the CPU), then the model. Checkpoints in
 ``model_dir`` carry the variables from one graph to the next.
 
-Source: tensorflow_estimator/python/estimator/estimator.py, release 1.15.1 (order of the ops, sentences).
+Source: tensorflow_estimator/python/estimator/estimator.py, release 1.15.1 (order of the ops, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Outputs of a served model, ``tf.estimator.export.*Output``, and their signatures.
 
-Source: tensorflow/python/saved_model/model_utils/export_output.py and export_utils.py, release 1.15 (sentences).
+Source: tensorflow/python/saved_model/model_utils/export_output.py and export_utils.py, release 1.15
+(messages).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def output_name(key: Any, what: str) -> str:
     'head/scores'
 
     Args:
-        key: a text, or a tuple of texts.
+        key: a string, or a tuple of strings.
         what: the kind of output, for the error message.
 
     Raises:

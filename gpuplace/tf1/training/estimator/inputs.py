@@ -2,8 +2,8 @@
 
     arrays --feed--> placeholders -> enqueue_many -> queue -> dequeue_many / dequeue_up_to -> features, labels
 
-Source: tensorflow_estimator/python/estimator/inputs/{numpy_io,pandas_io}.py and inputs/queues, release 1.15.1 (names of
-the ops and summaries, sentences).
+Source: tensorflow_estimator/python/estimator/inputs/{numpy_io,pandas_io}.py and inputs/queues, release 1.15.1
+(names of the ops and summaries, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Inputs of a served model: ``tf.estimator.export.*Receiver`` and functions that create them.
 
-Source: tensorflow_estimator/python/estimator/export/export.py, release 1.15.1 (names of placeholders, sentences).
+Source: tensorflow_estimator/python/estimator/export/export.py, release 1.15.1 (names of placeholders,
+messages).
 """
 
 from __future__ import annotations

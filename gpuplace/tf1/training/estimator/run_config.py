@@ -1,6 +1,6 @@
 """Run configuration of an ``Estimator``: ``tf.estimator.RunConfig``.
 
-Source: tensorflow_estimator/python/estimator/run_config.py, release 1.15.1 (names, defaults, sentences).
+Source: tensorflow_estimator/python/estimator/run_config.py, release 1.15.1 (names, defaults, messages).
 """
 
 from __future__ import annotations

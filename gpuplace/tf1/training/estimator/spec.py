@@ -1,6 +1,6 @@
 """The result of a ``model_fn``: ``EstimatorSpec``, checked.
 
-Source: tensorflow_estimator/python/estimator/model_fn.py and mode_keys.py, release 1.15.1 (fields, sentences).
+Source: tensorflow_estimator/python/estimator/model_fn.py and mode_keys.py, release 1.15.1 (fields, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Outputs of a model in training or evaluation: loss, predictions and metrics, and their signatures.
 
-Source: tensorflow/python/saved_model/model_utils/export_output.py, release 1.15 (names, sentences).
+Source: tensorflow/python/saved_model/model_utils/export_output.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``tf.estimator.train_and_evaluate``: training, with an evaluation and exports at its checkpoints.
 
-Source: tensorflow_estimator/python/estimator/training.py and exporter.py, release 1.15.1 (when an evaluation runs,
-sentences).
+Source: tensorflow_estimator/python/estimator/training.py and exporter.py, release 1.15.1 (times of
+evaluations, messages).
 """
 
 from __future__ import annotations

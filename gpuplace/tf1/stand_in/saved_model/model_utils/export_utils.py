@@ -1,6 +1,6 @@
 """``tensorflow.python.saved_model.model_utils.export_utils``: outputs and folders of an export.
 
-Source: tensorflow/python/saved_model/model_utils/export_utils.py, release 1.15 (names, sentences).
+Source: tensorflow/python/saved_model/model_utils/export_utils.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``tensorflow.python.saved_model.model_utils.mode_keys``: names of modes in Keras and in estimators.
 
-Source: tensorflow/python/saved_model/model_utils/mode_keys.py, release 1.15 (names, sentences).
+Source: tensorflow/python/saved_model/model_utils/mode_keys.py, release 1.15 (names, messages).
 """
 
 from __future__ import annotations

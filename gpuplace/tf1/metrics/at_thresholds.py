@@ -210,7 +210,7 @@ def _area(counts: Counts, called: str, curve: str, method: str) -> Tensor:
         return _interpolated(tp, fp, fn, last)
     if curve == "PR" and method == "trapezoidal":
         warnings.warn(
-            "the trapezoidal rule gives wrong areas under curves of precision and recall: use "
+            "the trapezoidal rule gives wrong areas under precision-recall curves: use "
             "summation_method='careful_interpolation'",
             stacklevel=5,
         )

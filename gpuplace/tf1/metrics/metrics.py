@@ -96,7 +96,7 @@ def as_vector(tensor: Tensor) -> Tensor:
     rank = tensor.get_shape().ndims
     if rank is None:
         raise TypeError(
-            f"The rank of {tensor.name} is unknown. Say what is known of its shape: tensor.set_shape([None])"
+            f"The rank of {tensor.name} is unknown. Set its known sizes: tensor.set_shape([None])"
         )
     return reshaping.reshape(tensor, [-1]) if rank > 1 else tensor
 

@@ -161,8 +161,8 @@ def mean_tensor(
         numbers: Any = cast(values, float32)
         if not numbers.shape.is_fully_defined():
             raise ValueError(
-                f"mean_tensor keeps a mean of each element, and needs the shape, which is {numbers.shape}."
-                " Say what it is: values.set_shape([4, 3])"
+                f"mean_tensor keeps a mean for each element and needs the full shape, not {numbers.shape}."
+                " Set it: values.set_shape([4, 3])"
             )
         sizes = numbers.shape.as_list()
         total, count = gathered(sizes, float32, "total_tensor"), gathered(sizes, float32, "count_tensor")

@@ -435,7 +435,7 @@ def _ctc_loss(
             raise InvalidArgumentError.of(
                 f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {row} "
                 f"num_classes: {classes} labels: {labels[row] + [value]}",
-                hint=f"labels are 0 to {classes - 2}; the last class is the blank",
+                hint=f"labels must be between 0 and {classes - 2}; the last class is the blank",
             )
         labels[row].append(value)
     losses = np.zeros(batch, np.float64)

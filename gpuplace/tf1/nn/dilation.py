@@ -217,7 +217,7 @@ def _check_gradient(images: Any, window: _Window, grad: Any, ctx: KernelContext)
     expected = (len(images), *window.out, images.shape[3])
     if tuple(grad.shape) != expected:
         raise InvalidArgumentError.of(
-            f"out_backprop has incompatible size: {tuple(grad.shape)} where the dilation gives {expected}",
+            f"out_backprop has incompatible size: {tuple(grad.shape)}; the dilation's output is {expected}",
             op=ctx.op,
         )
 

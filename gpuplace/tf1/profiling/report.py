@@ -88,13 +88,13 @@ def show(profile: GraphProfile, view: str, options: Options) -> Any:
         return _message(view)()
     if options.output == "pprof":
         raise UnimplementedError.of(
-            "gpuplace writes no profiles for pprof",
-            hint="print the view, with_stdout_output(), or write it as text, with_file_output(path)",
+            "gpuplace does not write profiles for pprof",
+            hint="print the view by with_stdout_output(), or write it to a file by with_file_output(path)",
         )
     if options.output == "timeline" and view in ("op", "graph"):
         raise UnimplementedError.of(
             f"the {view} view has no timeline",
-            hint="ask for the scope or the code view, or show the step itself: gpuplace.timeline(run_metadata)",
+            hint="use the scope or code view, or show the step itself: gpuplace.timeline(run_metadata)",
         )
     made = VIEWS[view](profile)
     text, message = made.show(options)

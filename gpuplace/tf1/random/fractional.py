@@ -298,8 +298,8 @@ def _fractional_avg_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
     given = op.inputs[0].shape
     if not given.is_fully_defined() and rules() == "1.15":
         raise ValueError(
-            f"The gradient of fractional_avg_pool needs the shape of its input, which is {given}."
-            " Say what it is: value.set_shape([8, 32, 32, 3])"
+            f"The gradient of fractional_avg_pool needs the full shape of its input, not {given}."
+            " Set it: value.set_shape([8, 32, 32, 3])"
         )
     return new(
         "FractionalAvgPoolGrad",

@@ -217,7 +217,7 @@ def _require_sizes(x: Any, state: Any, w: Any, gates: int) -> None:
         raise InvalidArgumentError.of(f"h_prev.dims(0) != batch_size: {len(state)} vs. {len(x)}")
     wanted = (x.shape[1] + state.shape[1], gates * state.shape[1])
     if tuple(w.shape) != wanted:
-        raise InvalidArgumentError.of(f"w has shape {list(w.shape)} where {list(wanted)} is needed")
+        raise InvalidArgumentError.of(f"w must have shape {list(wanted)}, but has {list(w.shape)}")
 
 
 @compute("LSTMBlockCell", fresh=True)

@@ -168,7 +168,7 @@ def _check(seq_len_max: Any, x: Any) -> int:
     count = int(seq_len_max)
     if not 0 <= count <= len(x):
         raise InvalidArgumentError.of(
-            f"seq_len_max must be from 0 to the {len(x)} steps of x, but is {count}"
+            f"seq_len_max must be between 0 and the {len(x)} steps of x, but is {count}"
         )
     return count
 

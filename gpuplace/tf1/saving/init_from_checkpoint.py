@@ -42,7 +42,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_ma
     if not isinstance(assignment_map, Mapping):
         raise TypeError(
             "assignment_map must be a dict from names in the checkpoint to variables or their names; got "
-            f"{assignment_map!r}. Map every name to itself for variables that are named alike"
+            f"{assignment_map!r}. If the names are equal, map each name to itself"
         )
     place = os.fspath(ckpt_dir_or_file)
     prefix = (latest_checkpoint(place) or place) if os.path.isdir(place) else place
@@ -56,8 +56,8 @@ def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_ma
             continue
         if not isinstance(variable, Variable) and not _is_slices(variable):
             raise TypeError(
-                f"Cannot initialize {variable!r} from {name!r} of a checkpoint: it is neither a variable, the name of "
-                "one, nor a list of one variable's slices"
+                f"Cannot initialize {variable!r} from {name!r} in a checkpoint: it is neither a variable, a variable's "
+                "name, nor a list of one variable's slices"
             )
         if name not in shapes:
             raise ValueError(f"Tensor {name} is not found in {place} checkpoint {shapes}")

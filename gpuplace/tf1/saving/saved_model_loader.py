@@ -289,7 +289,7 @@ def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict
         except DecodeError as error:
             raise DataLossError.of(
                 f"Cannot parse an asset of the SavedModel in {folder}: {error}",
-                hint="check that the file is complete; export the model again, or copy this one again",
+                hint="check that the file is complete; export or copy the model again",
             ) from None
     found = {}
     for asset in assets:
@@ -297,7 +297,7 @@ def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict
         if os.path.isabs(name) or name.split(os.sep)[0] in (os.curdir, os.pardir):
             raise InvalidArgumentError.of(
                 f"The SavedModel in {folder} names a file outside of its assets: {asset.filename!r}",
-                hint="load only models that you trust; a model that was exported has its assets in its own folder",
+                hint="load only models that you trust; an exported model has its assets in its own folder",
             )
         path = os.path.join(folder, ASSETS_DIRECTORY, name)
         found[prepend_name_scope(asset.tensor_info.name, import_scope)] = path

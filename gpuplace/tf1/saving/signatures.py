@@ -266,7 +266,7 @@ def load_op_from_signature_def(signature_def: Any, key: str, import_scope: str |
         return get_default_graph().as_graph_element(name)
     except KeyError:
         raise NotFoundError.of(
-            f'The operation "{name}" could not be found in the graph, where the signature has it for the key "{key}".'
+            f'The operation "{name}" for the signature key "{key}" could not be found in the graph.'
         ) from None
 
 

@@ -106,9 +106,11 @@ def _sparse_cross(
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     for at, held, shape in zip(indices, values, shapes, strict=True):
         if at.ndim != 2 or at.shape[1] != 2 or held.ndim != 1 or shape.shape != (2,):
-            raise InvalidArgumentError.of("Input indices should be a matrix of pairs, with as many values")
+            raise InvalidArgumentError.of(
+                "Input indices must be a matrix of pairs, with one row for each value"
+            )
     if not shapes and not dense_inputs:
-        raise InvalidArgumentError.of("There is nothing to cross")
+        raise InvalidArgumentError.of("There are no columns to cross")
     count = int(shapes[0][0]) if shapes else dense_inputs[0].shape[0]
     if any(int(shape[0]) != count for shape in shapes) or any(one.shape[0] != count for one in dense_inputs):
         raise InvalidArgumentError.of("Expected batch size of all inputs to be the same")

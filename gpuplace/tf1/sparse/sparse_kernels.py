@@ -241,7 +241,7 @@ def _no_gradient_yet(op: Operation, *grads: Tensor) -> Any:
     # The functions of 1.15 accept fewer arguments than there are gradients, hence the TypeError.
     kind = NotImplementedError if op.type == "SparseDenseCwiseAdd" else TypeError
     raise kind(
-        f"Gradient for {op.type} is not implemented. For gradients, add, or compare, dense tensors: "
+        f"Gradient for {op.type} is not implemented. Convert sparse tensors to dense ones first: "
         "tf.sparse.to_dense(x)"
     )
 

@@ -56,8 +56,8 @@ def eager_mode() -> NoReturn:
         UnimplementedError: always.
     """
     raise UnimplementedError.of(
-        "Eager execution is not available: gpuplace has TensorFlow 1's graphs; build the ops in a tf.Graph and run "
-        "them with a tf.Session"
+        "Eager execution is not available: gpuplace only has TensorFlow 1's graphs; build the ops in a tf.Graph and "
+        "run them with a tf.Session"
     )
 
 

@@ -34,6 +34,6 @@ def errstate(inf_or_nan: Any = None) -> NoReturn:
         UnimplementedError: always.
     """
     raise UnimplementedError.of(
-        "Eager execution is not available, so there is nothing to call back: tf.add_check_numerics_ops() finds "
-        "infinities in graphs"
+        "Eager execution is not available, so callbacks would never run; tf.add_check_numerics_ops() finds "
+        "infinities and NaNs in graphs"
     )

@@ -183,7 +183,7 @@ def resolve(fullname: str) -> ModuleType:
     'gpuplace.errors'
 
     Raises:
-        ModuleNotFoundError: gpuplace has nothing of that name.
+        ModuleNotFoundError: gpuplace has no module of that name.
     """
     if fullname in GPUPLACE_ITSELF:
         return importlib.import_module("gpuplace")
@@ -229,7 +229,7 @@ def _missing(fullname: str) -> ModuleNotFoundError:
         if not isinstance(above, ModuleType):
             break
     return ModuleNotFoundError(
-        f"No module named '{ROOT}.{name}': gpuplace stands in for TensorFlow here and has nothing of that name; "
+        f"No module named '{ROOT}.{name}': gpuplace stands in for TensorFlow here and has no module of that name; "
         f"{sentence(name, getattr(above, '__all__', ()))}",
         name=f"{ROOT}.{name}",
     )

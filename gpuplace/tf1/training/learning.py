@@ -193,7 +193,7 @@ def _check(
                 raise ValueError(f"Cannot provide {argument} because logdir=None")
     if sync is not None:
         raise ValueError(
-            "sync_optimizer is not supported: leave it out, every replica then applies its own gradients"
+            "sync_optimizer is not supported: leave it out; each replica then applies its own gradients"
         )
     if steps is not None and steps <= 0:
         raise ValueError("`number_of_steps` must be either None or a positive number.")

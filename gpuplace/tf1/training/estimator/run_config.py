@@ -143,8 +143,8 @@ class RunConfig:
             raise UnimplementedError(
                 None,
                 None,
-                "gpuplace trains an estimator in one process, and evaluates one copy of the model: leave"
-                " eval_distribute and experimental_distribute out, and unset TF_CONFIG",
+                "gpuplace trains an estimator in one process and evaluates one copy of the model: leave out"
+                " eval_distribute and experimental_distribute, and unset TF_CONFIG",
             )
         self._task = environment.get("task", {})
         self._master = environment.get("session_master", "")

@@ -34,6 +34,6 @@ if __name__ == "tensorflow":  # not if a tool imports it under another name to r
     names.install()
     if _asked_by().partition(".")[0] == "tensorboard":
         raise ModuleNotFoundError(
-            "No module named 'tensorflow': TensorBoard has a stub of its own", name="tensorflow"
+            "No module named 'tensorflow': TensorBoard uses its own stub", name="tensorflow"
         )
     sys.modules["tensorflow"] = names.resolve("tensorflow")

@@ -87,7 +87,7 @@ class Bernoulli(ScalarDistribution):
         event = cast(event, self.logits.dtype)
         logits = self.logits
         shapes = event.shape, logits.shape
-        if not all(one.is_fully_defined() for one in shapes) or shapes[0] != shapes[1]:
+        if not all(shape.is_fully_defined() for shape in shapes) or shapes[0] != shapes[1]:
             logits, event = ones_like(event) * logits, ones_like(logits) * event
         return -sigmoid_cross_entropy_with_logits(labels=event, logits=logits)
 

@@ -56,9 +56,9 @@ class Beta(ScalarDistribution):
         parameters = dict(locals())
         with name_scope(name, values=[concentration1, concentration0]) as scope:
             both = []
-            given: Any
-            for given, of_it in ((concentration1, "concentration1"), (concentration0, "concentration0")):
-                both.append(checked_concentration(convert_to_tensor(given, name=of_it), validate_args))
+            parameter: Any
+            for parameter, of_it in ((concentration1, "concentration1"), (concentration0, "concentration0")):
+                both.append(checked_concentration(convert_to_tensor(parameter, name=of_it), validate_args))
             self._concentration1, self._concentration0 = both
             assert_same_float_dtype(both)
             self._total_concentration = self._concentration1 + self._concentration0
@@ -122,10 +122,10 @@ class Beta(ScalarDistribution):
         return lgamma(self.concentration1) + lgamma(self.concentration0) - lgamma(self.total_concentration)
 
     def _entropy(self) -> Tensor:
-        found = self._log_normalization()
-        found = found - (self.concentration1 - 1.0) * digamma(self.concentration1)
-        found = found - (self.concentration0 - 1.0) * digamma(self.concentration0)
-        return found + (self.total_concentration - 2.0) * digamma(self.total_concentration)
+        entropy = self._log_normalization()
+        entropy = entropy - (self.concentration1 - 1.0) * digamma(self.concentration1)
+        entropy = entropy - (self.concentration0 - 1.0) * digamma(self.concentration0)
+        return entropy + (self.total_concentration - 2.0) * digamma(self.total_concentration)
 
     def _mean(self) -> Tensor:
         return self.concentration1 / self.total_concentration
@@ -142,8 +142,8 @@ class Beta(ScalarDistribution):
             return where_v2(logical_and(both[0] > 1.0, both[1] > 1.0), mode, nan)
         checks = []
         for one, of_it in zip(both, ("concentration1", "concentration0"), strict=True):
-            told = f"Mode undefined for {of_it} <= 1."
-            checks.append(assert_less(ones([], dtype=self.dtype), one, message=told))
+            message = f"Mode undefined for {of_it} <= 1."
+            checks.append(assert_less(ones([], dtype=self.dtype), one, message=message))
         return with_dependencies(checks, mode)
 
     def _checked(self, x: Tensor) -> Tensor:
@@ -173,8 +173,8 @@ def _kl_beta_beta(d1: Beta, d2: Beta, name: str | None = None) -> Tensor:
     first, second = ([getattr(one, name) for name in names] for one in (d1, d2))
     with name_scope(name, "kl_beta_beta", [*first, *second]):
         normalization2 = d2._log_normalization()
-        found = normalization2 - d1._log_normalization()
-        for here, there, sign in zip(first, second, "--+", strict=True):
-            term = digamma(here) * (there - here)
-            found = found - term if sign == "-" else found + term
-        return found
+        divergence = normalization2 - d1._log_normalization()
+        for own, others, sign in zip(first, second, "--+", strict=True):
+            term = digamma(own) * (others - own)
+            divergence = divergence - term if sign == "-" else divergence + term
+        return divergence

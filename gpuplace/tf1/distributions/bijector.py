@@ -211,11 +211,11 @@ class Bijector(abc.ABC):
             x = self._argument(x, "x")
             if not self._is_injective:
                 return self._forward(x, **kwargs)
-            known = self._known(self._from_x, x, kwargs, _Known(x=x))
-            if known.y is None:
-                known.y = self._forward(x, **kwargs)
-                self._remember(known, kwargs)
-            return known.y
+            cached = self._known(self._from_x, x, kwargs, _Known(x=x))
+            if cached.y is None:
+                cached.y = self._forward(x, **kwargs)
+                self._remember(cached, kwargs)
+            return cached.y
 
     def inverse(self, y: TensorLike, name: str = "inverse", **kwargs: Any) -> Any:
         """Return the points that are mapped to images.
@@ -236,11 +236,11 @@ class Bijector(abc.ABC):
             y = self._argument(y, "y")
             if not self._is_injective:
                 return self._inverse(y, **kwargs)
-            known = self._known(self._from_y, y, kwargs, _Known(y=y))
-            if known.x is None:
-                known.x = self._inverse(y, **kwargs)
-                self._remember(known, kwargs)
-            return known.x
+            cached = self._known(self._from_y, y, kwargs, _Known(y=y))
+            if cached.x is None:
+                cached.x = self._inverse(y, **kwargs)
+                self._remember(cached, kwargs)
+            return cached.x
 
     # Jacobian determinants
 
@@ -273,8 +273,8 @@ class Bijector(abc.ABC):
             with get_default_graph().control_dependencies(checks):
                 if not self._is_injective:
                     return self._ildjs_of_all(y, event_ndims, kwargs)
-                known = self._known(self._from_y, y, kwargs, _Known(y=y))
-                return self._ildj(known, event_ndims, kwargs, inverse_first=True)
+                cached = self._known(self._from_y, y, kwargs, _Known(y=y))
+                return self._ildj(cached, event_ndims, kwargs, inverse_first=True)
 
     def forward_log_det_jacobian(
         self, x: TensorLike, event_ndims: Any, name: str = "forward_log_det_jacobian", **kwargs: Any
@@ -301,36 +301,36 @@ class Bijector(abc.ABC):
                 if _hashable(event_ndims) in self._constant_ildj:
                     return -1.0 * self._constant_ildj[_hashable(event_ndims)]
                 x = self._argument(x, "x")
-                known = self._known(self._from_x, x, kwargs, _Known(x=x))
-                return -self._ildj(known, event_ndims, kwargs, inverse_first=False)
+                cached = self._known(self._from_x, x, kwargs, _Known(x=x))
+                return -self._ildj(cached, event_ndims, kwargs, inverse_first=False)
 
-    def _ildj(self, known: _Known, event_ndims: Any, kwargs: dict[str, Any], inverse_first: bool) -> Tensor:
+    def _ildj(self, cached: _Known, event_ndims: Any, kwargs: dict[str, Any], inverse_first: bool) -> Tensor:
         """Return the inverse's log-determinant at a point, by the preferred method or else the other one."""
         key = _hashable(event_ndims)
-        if key in known.ildj:
-            return known.ildj[key]
+        if key in cached.ildj:
+            return cached.ildj[key]
 
         def by_inverse() -> Tensor:
-            y = known.y if known.y is not None else self._forward(known.x, **kwargs)
-            found = self._inverse_log_det_jacobian(y, **kwargs)
-            found = self._summed(y, found, self.inverse_min_event_ndims, event_ndims)
-            known.y = y
-            return found
+            y = cached.y if cached.y is not None else self._forward(cached.x, **kwargs)
+            ildj = self._inverse_log_det_jacobian(y, **kwargs)
+            ildj = self._summed(y, ildj, self.inverse_min_event_ndims, event_ndims)
+            cached.y = y
+            return ildj
 
         def by_forward() -> Tensor:
-            x = known.x if known.x is not None else self._inverse(known.y, **kwargs)
-            found = -self._forward_log_det_jacobian(x, **kwargs)
-            found = self._summed(x, found, self.forward_min_event_ndims, event_ndims)
-            known.x = x
-            return found
+            x = cached.x if cached.x is not None else self._inverse(cached.y, **kwargs)
+            ildj = -self._forward_log_det_jacobian(x, **kwargs)
+            ildj = self._summed(x, ildj, self.forward_min_event_ndims, event_ndims)
+            cached.x = x
+            return ildj
 
         ways = (by_inverse, by_forward) if inverse_first else (by_forward, by_inverse)
-        found: Tensor = first_implemented(*ways)
-        known.ildj[key] = found
-        self._remember(known, kwargs)
+        result: Tensor = first_implemented(*ways)
+        cached.ildj[key] = result
+        self._remember(cached, kwargs)
         if self.is_constant_jacobian:
-            self._constant_ildj[key] = found
-        return found
+            self._constant_ildj[key] = result
+        return result
 
     def _ildjs_of_all(self, y: Tensor, event_ndims: Any, kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
         """Return the inverse's log-determinant at each of the points with the same image."""
@@ -346,36 +346,40 @@ class Bijector(abc.ABC):
             every = self._forward_log_det_jacobian(x, **kwargs)
             return tuple(self._summed(x, -one, at_least, event_ndims) for one in every)
 
-        found: tuple[Tensor, ...] = first_implemented(by_inverse, by_forward)
-        return found
+        ildjs: tuple[Tensor, ...] = first_implemented(by_inverse, by_forward)
+        return ildjs
 
     def _summed(self, at: Tensor, ildj: Tensor, at_least: int, event_ndims: Any) -> Tensor:
         """Sum over the event axes beyond those that the function needs at once."""
         axes = rank(at)
         sizes = shape(at)[axes - event_ndims : axes - at_least]
         wide = ones(sizes, ildj.dtype) * ildj
-        known = _known_event_ndims(event_ndims)
-        if known is None:
+        static_ndims = _known_event_ndims(event_ndims)
+        if static_ndims is None:
             total = reduce_sum(wide, axis=numbers(-(event_ndims - at_least), 0))
         else:
-            total = reduce_sum(wide, axis=[-index for index in builtins.range(1, known - at_least + 1)])
-        if known is not None and at.shape.ndims is not None and ildj.shape.ndims is not None:
-            static = at.shape[at.shape.ndims - known : at.shape.ndims - at_least]
+            total = reduce_sum(
+                wide, axis=[-index for index in builtins.range(1, static_ndims - at_least + 1)]
+            )
+        if static_ndims is not None and at.shape.ndims is not None and ildj.shape.ndims is not None:
+            static = at.shape[at.shape.ndims - static_ndims : at.shape.ndims - at_least]
             both = broadcast_static_shape(ildj.shape, static)
-            total.set_shape(both[: (both.ndims or 0) - (known - at_least)])
+            total.set_shape(both[: (both.ndims or 0) - (static_ndims - at_least)])
         return total
 
     def _event_checks(self, at_least: int, event_ndims: Any) -> list[Operation]:
         axes = convert_to_tensor(event_ndims, name="event_ndims")
-        known = static_value(axes)
+        static_ndims = static_value(axes)
         checks: list[Any] = []
         if not axes.dtype.is_integer:
             raise ValueError(f"Expected integer dtype, got dtype {axes.dtype}")
-        if known is not None:
+        if static_ndims is not None:
             if axes.shape.ndims != 0:
                 raise ValueError(f"Expected scalar event_ndims, got shape {axes.shape}")
-            if at_least > known:
-                raise ValueError(f"event_ndims ({known}) must be larger than min_event_ndims ({at_least})")
+            if at_least > static_ndims:
+                raise ValueError(
+                    f"event_ndims ({static_ndims}) must be larger than min_event_ndims ({at_least})"
+                )
         elif self.validate_args:
             checks.append(assert_greater_equal(axes, at_least))
         if axes.shape.is_fully_defined():
@@ -405,10 +409,10 @@ class Bijector(abc.ABC):
     def _known(table: dict[Any, _Known], at: Tensor, kwargs: dict[str, Any], new: _Known) -> _Known:
         return table.get(_key(at, kwargs), new)
 
-    def _remember(self, known: _Known, kwargs: dict[str, Any]) -> None:
-        for table, at in ((self._from_x, known.x), (self._from_y, known.y)):
+    def _remember(self, cached: _Known, kwargs: dict[str, Any]) -> None:
+        for table, at in ((self._from_x, cached.x), (self._from_y, cached.y)):
             if at is not None:
-                table[_key(at, kwargs)] = known
+                table[_key(at, kwargs)] = cached
 
 
 def _key(at: Tensor, kwargs: dict[str, Any]) -> Any:
@@ -422,11 +426,11 @@ def _hashable(value: Any) -> Any:
     return id(value) if isinstance(value, (Tensor, np.ndarray)) else value
 
 
-def _axes(count: Any, which: str) -> int:
+def _axes(count: Any, direction: str) -> int:
     if not isinstance(count, int):
-        raise TypeError(f"Expected {which}_min_event_ndims to be of type int, got {type(count).__name__}")
+        raise TypeError(f"Expected {direction}_min_event_ndims to be of type int, got {type(count).__name__}")
     if count < 0:
-        raise ValueError(f"{which}_min_event_ndims must be a non-negative integer.")
+        raise ValueError(f"{direction}_min_event_ndims must be a non-negative integer.")
     return count
 
 
@@ -436,13 +440,13 @@ def _in_small_letters(name: str) -> str:
 
 
 def _known_event_ndims(event_ndims: Any) -> int | None:
-    known = static_value(event_ndims)
-    if isinstance(known, (np.generic, np.ndarray)):
-        if known.dtype not in (np.int32, np.int64):
-            raise ValueError(f"Expected integer dtype, got dtype {known.dtype}")
-        if known.ndim:
-            raise ValueError(f"Expected a scalar integer, got {known}")
-    return None if known is None else int(known)
+    static_ndims = static_value(event_ndims)
+    if isinstance(static_ndims, (np.generic, np.ndarray)):
+        if static_ndims.dtype not in (np.int32, np.int64):
+            raise ValueError(f"Expected integer dtype, got dtype {static_ndims.dtype}")
+        if static_ndims.ndim:
+            raise ValueError(f"Expected a scalar integer, got {static_ndims}")
+    return None if static_ndims is None else int(static_ndims)
 
 
 class Identity(Bijector):

@@ -63,7 +63,7 @@ class Categorical(Distribution):
             )
             if validate_args:
                 self._logits = embed_check_categorical_event_shape(self._logits)
-            self._keep_sizes(self._logits.shape.with_rank_at_least(1))
+            self._store_sizes(self._logits.shape.with_rank_at_least(1))
         super().__init__(
             dtype=dtype,
             reparameterization_type=NOT_REPARAMETERIZED,
@@ -74,7 +74,7 @@ class Categorical(Distribution):
             name=scope,
         )
 
-    def _keep_sizes(self, static: TensorShape) -> None:
+    def _store_sizes(self, static: TensorShape) -> None:
         """Store the rank and sizes of the batch and the number of classes, as constants if they are known."""
         if static.ndims is not None:
             self._batch_rank = convert_to_tensor(static.ndims - 1, dtype=int32, name="batch_rank")
@@ -136,28 +136,28 @@ class Categorical(Distribution):
         return embed_check_integer_casting_closed(k, target_dtype=int32) if self.validate_args else k
 
     def _cdf(self, k: Any) -> Tensor:
-        k, probs = self._alike(self._classes(k), self.probs)
+        k, probs = self._broadcast(self._classes(k), self.probs)
         rows = reshape(probs, (-1, self._event_size))
         below = sequence_mask(reshape(k, [-1]), self._event_size)
         sums = reduce_sum(where(below, rows, zeros_like(rows)), axis=-1)
         return reshape(sums, shape(k))
 
     def _log_prob(self, k: Any) -> Tensor:
-        k, logits = self._alike(self._classes(k), self.logits)
+        k, logits = self._broadcast(self._classes(k), self.logits)
         return -sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
 
-    def _alike(self, event: Tensor, params: Tensor) -> tuple[Tensor, Tensor]:
+    def _broadcast(self, event: Tensor, params: Tensor) -> tuple[Tensor, Tensor]:
         """Return values as integers, and parameters, broadcast to one batch shape."""
         if event.dtype.is_floating:
             event = cast(event, dtype=int32)
         elif not event.dtype.is_integer:
             raise TypeError(f"`value` should have integer `dtype` or `self.dtype` ({self.dtype.base_dtype})")
-        known = (
+        has_static_shapes = (
             params.shape.ndims is not None
             and params.shape[:-1].is_fully_defined()
             and event.shape.is_fully_defined()
         )
-        if known and params.shape[:-1] == event.shape:
+        if has_static_shapes and params.shape[:-1] == event.shape:
             return event, params
         params = params * ones_like(event[..., None], dtype=params.dtype)
         event = event * ones(shape(params)[:-1], dtype=event.dtype)
@@ -169,9 +169,9 @@ class Categorical(Distribution):
         return -reduce_sum(log_softmax(self.logits) * self.probs, axis=-1)
 
     def _mode(self) -> Tensor:
-        found = cast(argmax(self.logits, axis=self._batch_rank), self.dtype)
-        found.set_shape(self.batch_shape)
-        return found
+        mode = cast(argmax(self.logits, axis=self._batch_rank), self.dtype)
+        mode.set_shape(self.batch_shape)
+        return mode
 
 
 @RegisterKL(Categorical, Categorical)

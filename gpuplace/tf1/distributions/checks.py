@@ -117,11 +117,11 @@ def get_logits_and_probs(
         TypeError: the dtype is not floating.
     """
     with name_scope(name, values=[probs, logits]):
-        given: Any = logits if probs is None else probs
+        argument: Any = logits if probs is None else probs
         if (probs is None) == (logits is None):
             raise ValueError("Must pass probs or logits, but not both.")
         if probs is None:
-            logits = convert_to_tensor(given, name="logits", dtype=dtype)
+            logits = convert_to_tensor(argument, name="logits", dtype=dtype)
             if not logits.dtype.is_floating:
                 raise TypeError("logits must having floating type.")
             if multidimensional:
@@ -129,7 +129,7 @@ def get_logits_and_probs(
                     logits = embed_check_categorical_event_shape(logits)
                 return logits, softmax(logits, name="probs")
             return logits, sigmoid(logits, name="probs")
-        probs = convert_to_tensor(given, name="probs", dtype=dtype)
+        probs = convert_to_tensor(argument, name="probs", dtype=dtype)
         if not probs.dtype.is_floating:
             raise TypeError("probs must having floating type.")
         if validate_args:
@@ -148,8 +148,8 @@ def _checked_probs(probs: Tensor, multidimensional: bool) -> Tensor:
         probs = embed_check_categorical_event_shape(probs)
         checks.append(assert_near(reduce_sum(probs, -1), one, message="probs does not sum to 1."))
     else:
-        told = "probs has components greater than 1."
-        checks.append(assert_less_equal(probs, one, message=told))
+        message = "probs has components greater than 1."
+        checks.append(assert_less_equal(probs, one, message=message))
     return with_dependencies(checks, probs)
 
 
@@ -255,15 +255,15 @@ def embed_check_integer_casting_closed(
         if assert_nonnegative:
             checks.append(assert_non_negative(x, message="Elements must be non-negative."))
         if x.dtype.is_floating:
-            told = f"Elements must be {target_dtype.name}-equivalent."
-            checks.append(assert_integer_form(x, int_dtype=target_dtype, message=told))
+            message = f"Elements must be {target_dtype.name}-equivalent."
+            checks.append(assert_integer_form(x, int_dtype=target_dtype, message=message))
         else:
             most, least = _largest_integer(target_dtype), _smallest_integer(target_dtype)
             if _largest_integer(x.dtype) > most:
                 checks.append(assert_less_equal(x, most, message=f"Elements cannot exceed {most}."))
             if not assert_nonnegative and _smallest_integer(x.dtype) < least:
-                told = f"Elements cannot be smaller than {least}."
-                checks.append(assert_greater_equal(x, least, message=told))
+                message = f"Elements cannot be smaller than {least}."
+                checks.append(assert_greater_equal(x, least, message=message))
         return with_dependencies(checks, x) if checks else x
 
 

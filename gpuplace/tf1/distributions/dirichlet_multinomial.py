@@ -56,10 +56,10 @@ class DirichletMultinomial(Distribution):
         parameters = dict(locals())
         with name_scope(name, values=[total_count, concentration]) as scope:
             self._total_count = checked_total_count(total_count, validate_args)
-            given = convert_to_tensor(concentration, name="concentration")
+            parameter = convert_to_tensor(concentration, name="concentration")
             if validate_args:
-                given = embed_check_categorical_event_shape(given)
-            self._concentration = checked_concentration(given, validate_args)
+                parameter = embed_check_categorical_event_shape(parameter)
+            self._concentration = checked_concentration(parameter, validate_args)
             self._total_concentration = reduce_sum(self._concentration, -1)
         super().__init__(
             dtype=self._concentration.dtype,
@@ -114,8 +114,8 @@ class DirichletMultinomial(Distribution):
     def _log_prob(self, counts: Tensor) -> Tensor:
         """``counts`` are whole numbers of 0 or more that sum to ``total_count`` along the last axis."""
         if self.validate_args:
-            told = "counts last-dimension must sum to `self.total_count`"
-            counts = checked_counts(counts, self.total_count, told)
+            message = "counts last-dimension must sum to `self.total_count`"
+            counts = checked_counts(counts, self.total_count, message)
         of_one_order = lbeta(self.concentration + counts) - lbeta(self.concentration)
         return of_one_order + log_combinations(self.total_count, counts)
 

@@ -119,7 +119,7 @@ class Distribution:
     @_parameters.setter
     def _parameters(self, value: dict[str, Any]) -> None:
         self._parameter_dict = {
-            name: given for name, given in value.items() if name != "self" and not name.startswith("__")
+            name: argument for name, argument in value.items() if name != "self" and not name.startswith("__")
         }
 
     @property
@@ -250,14 +250,14 @@ class Distribution:
         """
         return self._shape_tensor("event_shape", name)
 
-    def _shape_tensor(self, which: str, name: str) -> Tensor:
+    def _shape_tensor(self, method: str, name: str) -> Tensor:
         with self._name_scope(name):
-            static: TensorShape = getattr(self, which)
+            static: TensorShape = getattr(self, method)
             if static.is_fully_defined():
                 sizes: Any = static.as_list()
-                return convert_to_tensor(sizes, dtype=int32, name=which)
-            found: Tensor = self._own(f"{which}_tensor")
-            return found
+                return convert_to_tensor(sizes, dtype=int32, name=method)
+            dynamic: Tensor = self._own(f"{method}_tensor")
+            return dynamic
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
         """Return whether a sample of one distribution is a scalar, as a boolean tensor.
@@ -279,14 +279,14 @@ class Distribution:
         self, static: TensorShape, make_tensor: Callable[[], Tensor], name: str, of_constant: str
     ) -> Tensor:
         with self._name_scope(name):
-            known: Any
+            is_scalar: Any
             if static.ndims is not None:
-                known = static.ndims == 0
+                is_scalar = static.ndims == 0
             else:
                 sizes = make_tensor()
                 length = sizes.shape.as_list() if sizes.shape.ndims is not None else [None]
-                known = length == [0] if length[0] is not None else equal(shape(sizes)[0], 0)
-            return convert_to_tensor(known, name=of_constant)
+                is_scalar = length == [0] if length[0] is not None else equal(shape(sizes)[0], 0)
+            return convert_to_tensor(is_scalar, name=of_constant)
 
     # Samples
 
@@ -324,26 +324,26 @@ class Distribution:
     def _sample_sizes(self, sample_shape: Any) -> tuple[Tensor, Any]:
         """Return the sample sizes as a vector, and their product."""
         sizes = convert_to_tensor(sample_shape, dtype=int32, name="sample_shape")
-        known = static_value(sizes)
-        count: Any = reduce_prod(sizes) if known is None else np.prod(known, dtype=np.int32)
+        static_sizes = static_value(sizes)
+        count: Any = reduce_prod(sizes) if static_sizes is None else np.prod(static_sizes, dtype=np.int32)
         rank_of_sizes = sizes.shape.ndims
         if rank_of_sizes is None:
             is_number = equal(rank(sizes), 0)
-            wanted = pick_vector(is_number, np.array([1], np.int32), shape(sizes))
-            sizes = reshape(sizes, wanted)
+            new_shape = pick_vector(is_number, np.array([1], np.int32), shape(sizes))
+            sizes = reshape(sizes, new_shape)
         elif rank_of_sizes == 0:
-            if known is None:
+            if static_sizes is None:
                 sizes = reshape(sizes, [1])
             else:
-                sizes = convert_to_tensor(np.array([known], np.int32), name="sample_shape")
+                sizes = convert_to_tensor(np.array([static_sizes], np.int32), name="sample_shape")
         elif rank_of_sizes != 1:
             raise ValueError("Input is neither scalar nor vector.")
         return sizes, count
 
     def _set_sample_static_shape(self, x: Tensor, sample_shape: Tensor) -> Tensor:
         """Set the static shape of a sample as far as it is known."""
-        known = static_value(sample_shape)
-        sample = TensorShape(None if known is None else known)
+        static_sizes = static_value(sample_shape)
+        sample = TensorShape(None if static_sizes is None else static_sizes)
         parts = [sample, self.batch_shape, self.event_shape]
         ranks = [part.ndims for part in parts]
         whole = x.shape.ndims
@@ -453,7 +453,7 @@ class Distribution:
 
     def _of_value(
         self,
-        which: str,
+        method: str,
         value: Any,
         name: str,
         function: Callable[[Tensor], Tensor] | None,
@@ -464,9 +464,9 @@ class Distribution:
         with self._name_scope(name, [value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
             if function is None:
-                return self._own(which, value, **kwargs)
+                return self._own(method, value, **kwargs)
             return first_implemented(
-                lambda: self._own(which, value, **kwargs),
+                lambda: self._own(method, value, **kwargs),
                 lambda: function(self._own(of, value, **kwargs)),
             )
 
@@ -521,12 +521,12 @@ class Distribution:
         return self._statistic("mode", name)
 
     def _statistic(
-        self, which: str, name: str, function: Callable[[Tensor], Tensor] | None = None, of: str = ""
+        self, method: str, name: str, function: Callable[[Tensor], Tensor] | None = None, of: str = ""
     ) -> Tensor:
         with self._name_scope(name):
             if function is None:
-                return self._own(which)
-            return first_implemented(lambda: self._own(which), lambda: function(self._own(of)))
+                return self._own(method)
+            return first_implemented(lambda: self._own(method), lambda: function(self._own(of)))
 
     def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
         """Return the cross entropy of this distribution and another.
@@ -562,11 +562,11 @@ class Distribution:
 
     # Internals
 
-    def _own(self, which: str, *arguments: Any, **kwargs: Any) -> Any:
+    def _own(self, method_name: str, *arguments: Any, **kwargs: Any) -> Any:
         """Return the result of the class's own method."""
-        method = getattr(self, f"_{which}", None)
+        method = getattr(self, f"_{method_name}", None)
         if method is None:
-            raise NotImplementedError(f"{which} is not implemented: {type(self).__name__}")
+            raise NotImplementedError(f"{method_name} is not implemented: {type(self).__name__}")
         return method(*arguments, **kwargs)
 
     @contextlib.contextmanager

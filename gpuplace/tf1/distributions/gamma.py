@@ -101,8 +101,8 @@ class Gamma(ScalarDistribution):
         return igamma(self.concentration, self.rate * x)
 
     def _entropy(self) -> Tensor:
-        found = self.concentration - log(self.rate) + lgamma(self.concentration)
-        return found + (1.0 - self.concentration) * digamma(self.concentration)
+        entropy = self.concentration - log(self.rate) + lgamma(self.concentration)
+        return entropy + (1.0 - self.concentration) * digamma(self.concentration)
 
     def _mean(self) -> Tensor:
         return self.concentration / self.rate
@@ -119,8 +119,8 @@ class Gamma(ScalarDistribution):
         if self.allow_nan_stats:
             nan = fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan), name="nan")
             return where_v2(self.concentration > 1.0, mode, nan)
-        told = "mode not defined when any concentration <= 1"
-        check = assert_less(ones([], self.dtype), self.concentration, message=told)
+        message = "mode not defined when any concentration <= 1"
+        check = assert_less(ones([], self.dtype), self.concentration, message=message)
         return with_dependencies([check], mode)
 
     def _checked(self, x: Tensor) -> Tensor:
@@ -152,10 +152,10 @@ class Exponential(Gamma):
     ) -> None:
         parameters = dict(locals())
         with name_scope(name, values=[rate]) as scope:
-            given = convert_to_tensor(rate, name="rate")
+            parameter = convert_to_tensor(rate, name="rate")
         super().__init__(
-            concentration=ones([], dtype=given.dtype),
-            rate=given,
+            concentration=ones([], dtype=parameter.dtype),
+            rate=parameter,
             validate_args=validate_args,
             allow_nan_stats=allow_nan_stats,
             name=scope,

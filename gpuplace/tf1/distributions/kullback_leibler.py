@@ -31,13 +31,13 @@ def registered_kl(type_a: type, type_b: type) -> Divergence | None:
         type_a: class of the first distribution.
         type_b: class of the second distribution.
     """
-    found = [
+    candidates = [
         (steps_a + steps_b, DIVERGENCES[above_a, above_b])
         for steps_a, above_a in enumerate(inspect.getmro(type_a))
         for steps_b, above_b in enumerate(inspect.getmro(type_b))
         if (above_a, above_b) in DIVERGENCES
     ]
-    return min(found, key=lambda row: row[0])[1] if found else None
+    return min(candidates, key=lambda row: row[0])[1] if candidates else None
 
 
 def kl_divergence(
@@ -69,17 +69,17 @@ def kl_divergence(
             f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}"
         )
     with name_scope("KullbackLeibler"):
-        found: Tensor = function(distribution_a, distribution_b, name=name)
+        divergence: Tensor = function(distribution_a, distribution_b, name=name)
         if allow_nan_stats:
-            return found
-        found = identity(found, name="kl")
-        told = (
+            return divergence
+        divergence = identity(divergence, name="kl")
+        message = (
             f"KL calculation between {distribution_a.name} and {distribution_b.name} returned NaN values (and was "
             "called with allow_nan_stats=False). Values:"
         )
-        check = Assert(logical_not(reduce_any(is_nan(found))), [told, found])
+        check = Assert(logical_not(reduce_any(is_nan(divergence))), [message, divergence])
         with get_default_graph().control_dependencies([check]):
-            return identity(found, name="checked_kl")
+            return identity(divergence, name="checked_kl")
 
 
 def cross_entropy(ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None) -> Tensor:

@@ -114,10 +114,10 @@ class StudentT(ScalarDistribution):
         one = ones(self.batch_shape_tensor(), dtype=self.dtype)[..., None]
         df = one * self.df[..., None]
         halves = concat([df, one], -1) / 2.0
-        found = log(abs(self.scale)) + 0.5 * log(self.df)
-        found = found + lbeta(halves)
+        entropy = log(abs(self.scale)) + 0.5 * log(self.df)
+        entropy = entropy + lbeta(halves)
         factor = 0.5 * (self.df + 1.0)
-        return found + factor * (digamma(0.5 * (self.df + 1.0)) - digamma(0.5 * self.df))
+        return entropy + factor * (digamma(0.5 * (self.df + 1.0)) - digamma(0.5 * self.df))
 
     def _mean(self) -> Tensor:
         """Return ``loc`` if ``df`` is above 1; otherwise the mean is undefined."""
@@ -138,8 +138,8 @@ class StudentT(ScalarDistribution):
             defined = greater(self.df, ones(self.batch_shape_tensor(), dtype=self.dtype))
             nan = fill(self.batch_shape_tensor(), self.dtype.as_numpy_dtype(np.nan), name="nan")
             return where_v2(defined, value, nan)
-        told = f"{what} not defined for components of df <= 1"
-        return with_dependencies([assert_less(ones([], dtype=self.dtype), self.df, message=told)], value)
+        message = f"{what} not defined for components of df <= 1"
+        return with_dependencies([assert_less(ones([], dtype=self.dtype), self.df, message=message)], value)
 
     def _mode(self) -> Tensor:
         return identity(self.loc)

@@ -52,8 +52,8 @@ class Uniform(ScalarDistribution):
     ) -> None:
         parameters = dict(locals())
         with name_scope(name, values=[low, high]) as scope:
-            told = "uniform not defined when low >= high."
-            checks = [assert_less(low, high, message=told)] if validate_args else []
+            message = "uniform not defined when low >= high."
+            checks = [assert_less(low, high, message=message)] if validate_args else []
             self._low, self._high = float_parameters(checks, low=low, high=high)
         super().__init__(
             dtype=self._low.dtype,

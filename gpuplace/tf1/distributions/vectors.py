@@ -52,9 +52,9 @@ def pick_vector(cond: TensorLike, true_vector: Any, false_vector: Any, name: str
         cond = convert_to_tensor(cond, name="cond")
         if cond.dtype != bool_type:
             raise TypeError(f"{cond}.dtype={cond.dtype} which is not {bool_type}")
-        known = static_value(cond)
-        if known is not None:
-            return true_vector if known else false_vector
+        static_condition = static_value(cond)
+        if static_condition is not None:
+            return true_vector if static_condition else false_vector
         first = convert_to_tensor(true_vector, name="true_vector")
         second = convert_to_tensor(false_vector, name="false_vector")
         if first.dtype != second.dtype:
@@ -97,25 +97,25 @@ def prefer_static_broadcast_shape(
         ValueError: only one is fully known, or they do not broadcast.
     """
     with name_scope(name, values=[shape1, shape2]):
-        known = [_known_shape(one) for one in (shape1, shape2)]
-        if known[0] is not None and known[1] is not None:
-            return broadcast_static_shape(known[0], known[1])
+        static_shapes = [_known_shape(one) for one in (shape1, shape2)]
+        if static_shapes[0] is not None and static_shapes[1] is not None:
+            return broadcast_static_shape(static_shapes[0], static_shapes[1])
         return broadcast_dynamic_shape(_sizes(shape1), _sizes(shape2))
 
 
-def _known_shape(given: Any) -> TensorShape | None:
-    if isinstance(given, TensorShape):
-        return given
-    value = static_value(convert_to_tensor(given, name="shape", dtype=int32))
+def _known_shape(sizes: Any) -> TensorShape | None:
+    if isinstance(sizes, TensorShape):
+        return sizes
+    value = static_value(convert_to_tensor(sizes, name="shape", dtype=int32))
     return None if value is None else TensorShape(value)
 
 
-def _sizes(given: Any) -> Tensor:
-    if isinstance(given, TensorShape):
-        if not given.is_fully_defined():
+def _sizes(sizes: Any) -> Tensor:
+    if isinstance(sizes, TensorShape):
+        if not sizes.is_fully_defined():
             raise ValueError("Cannot broadcast from partially defined `TensorShape`.")
-        given = given.as_list()
-    return convert_to_tensor(given, name="shape", dtype=int32)
+        sizes = sizes.as_list()
+    return convert_to_tensor(sizes, name="shape", dtype=int32)
 
 
 def rotate_transpose(x: TensorLike, shift: TensorLike, name: str = "rotate_transpose") -> Tensor:
@@ -129,11 +129,11 @@ def rotate_transpose(x: TensorLike, shift: TensorLike, name: str = "rotate_trans
     with name_scope(name, values=[x, shift]):
         x, shift = convert_to_tensor(x, name="x"), convert_to_tensor(shift, name="shift")
         assert_integer(shift)
-        known, axes = static_value(shift), x.shape.ndims
-        if axes is not None and known is not None:
+        static_shift, axes = static_value(shift), x.shape.ndims
+        if axes is not None and static_shift is not None:
             if axes < 2:
                 return x
-            steps = int(np.sign(known)) * (abs(int(known)) % axes)
+            steps = int(np.sign(static_shift)) * (abs(int(static_shift)) % axes)
             return transpose(x, perm=np.roll(np.arange(axes), steps)) if steps else x
         count = rank(x)
         backwards = less(shift, 0)
@@ -201,9 +201,9 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
             final.as_list() if final.is_fully_defined() else concat([shape(x)[:-1], [size, size]], axis=0)
         )
         square_ones = reshape(concat(pieces, axis=-1), sizes)
-        found = matrix_band_part(square_ones, 0 if upper else -1, -1 if upper else 0)
-        found.set_shape(final)
-        return found
+        result = matrix_band_part(square_ones, 0 if upper else -1, -1 if upper else 0)
+        result.set_shape(final)
+        return result
 
 
 def fill_triangular_inverse(x: TensorLike, upper: bool = False, name: str | None = None) -> Tensor:
@@ -233,9 +233,9 @@ def fill_triangular_inverse(x: TensorLike, upper: bool = False, name: str | None
         turned = reverse(reverse(rows, axis=[axes - 1]), axis=[axes - 2])
         together = rows + turned
         flat = reshape(together, concat([shape(x)[:-2], [size * (size - 1)]], axis=0))
-        found = concat([ahead, flat[..., : count - size]], axis=-1)
-        found.set_shape(final)
-        return found
+        result = concat([ahead, flat[..., : count - size]], axis=-1)
+        result.set_shape(final)
+        return result
 
 
 def tridiag(
@@ -309,8 +309,8 @@ def reduce_weighted_logsumexp(
         if not keep_dims:
             most = squeeze(most, axis)
         of_total = sign(total)
-        found = most + log(of_total * total)
-        return (found, of_total) if return_sign else found
+        result = most + log(of_total * total)
+        return (result, of_total) if return_sign else result
 
 
 def softplus_inverse(x: TensorLike, name: str | None = None) -> Tensor:

@@ -109,7 +109,7 @@ def sample_distorted_bounding_box(
 # SampleDistortedBoundingBox
 
 
-class _Words:
+class _RandomWords:
     """The random numbers of one run, in order."""
 
     def __init__(self, words: Any) -> None:
@@ -127,7 +127,7 @@ def _lrint(value: float) -> int:
 
 
 def _random_part(
-    width: int, height: int, areas: tuple[float, float], aspect: float, words: _Words
+    width: int, height: int, areas: tuple[float, float], aspect: float, words: _RandomWords
 ) -> tuple[int, int, int, int] | None:
     """Return a part of an image: x, y, width and height in pixels; None if this aspect ratio is impossible."""
     if areas[1] <= 0 or aspect <= 0 or width <= 0 or height <= 0:
@@ -221,7 +221,7 @@ def _sample(
         return Philox(seed, seed2)
 
     stream = ctx.session.kernel_state(ctx.op.name, generator).reserve(max_attempts, 1)
-    words = _Words(stream.words(np, max_attempts + 1))
+    words = _RandomWords(stream.words(np, max_attempts + 1))
     lowest, highest = aspect_ratio_range
     chosen = 0, 0, width, height
     for _ in range(max_attempts):
@@ -271,7 +271,7 @@ def _draw(xp: ArrayModule, images: Array, boxes: Array, colors: Array | None = N
     table = _COLOURS.copy() if colors is None or not len(colors) else on_host(colors).copy()
     if depth == 1 and (colors is None or not len(colors)):
         table[:, 0] = 1
-    made = images.copy()
+    result = images.copy()
     for number, of_image in enumerate(on_host(boxes)):
         for at, (y_min, x_min, y_max, x_max) in enumerate(of_image):
             colour = xp.asarray(table[at % len(table), :depth]).astype(images.dtype)
@@ -283,11 +283,11 @@ def _draw(xp: ArrayModule, images: Array, boxes: Array, colors: Array | None = N
             columns = slice(max(left, 0), min(right, width - 1) + 1)
             for row in (top, bottom):
                 if 0 <= row < height:
-                    made[number, row, columns] = colour
+                    result[number, row, columns] = colour
             for column in (left, right):
                 if 0 <= column < width:
-                    made[number, rows, column] = colour
-    return made
+                    result[number, rows, column] = colour
+    return result
 
 
 shape_function("DrawBoundingBoxes", "DrawBoundingBoxesV2")(same_shape)

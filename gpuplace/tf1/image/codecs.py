@@ -271,7 +271,7 @@ def extract_jpeg_shape(
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
-def _opened(contents: Any, kind: str, sentence: str) -> Any:
+def _open_image(contents: Any, kind: str, sentence: str) -> Any:
     """Return Pillow's image of the bytes; raise InvalidArgumentError for another format.
 
     ``Image.open`` is not used, because it warns of large images and refuses very large ones.
@@ -330,7 +330,7 @@ def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> An
     from PIL import ImageFile
 
     sentence = _NO_JPEG.format(len(contents[()]) if not contents.ndim else 0)
-    image = _opened(contents, "JPEG", sentence)
+    image = _open_image(contents, "JPEG", sentence)
     mode = "L" if channels == 1 else None
     if mode or ratio > 1:
         image.draft(mode, (image.width / ratio, image.height / ratio))
@@ -352,14 +352,14 @@ def _jpeg(
 ) -> Array:
     _check_channels(channels, (0, 1, 3))
     return (
-        _any_image(contents, channels)
+        _decode_any_format(contents, channels)
         if not _is_jpeg(contents)
         else _decode_jpeg(contents, channels, ratio, try_recover_truncated)
     )
 
 
 @compute("DecodeAndCropJpeg")
-def _part_of_jpeg(
+def _crop_jpeg(
     xp: ArrayModule,
     contents: Array,
     crop_window: Array,
@@ -375,7 +375,7 @@ def _part_of_jpeg(
             hint="[first row, first column, height, width]",
         )
     if not _is_jpeg(contents):  # TensorFlow returns all frames
-        return _any_image(contents, channels)
+        return _decode_any_format(contents, channels)
     pixels = _decode_jpeg(contents, channels, ratio, try_recover_truncated)
     top, left, height, width = crop_window.tolist()
     bottom, right = top + height, left + width
@@ -389,10 +389,10 @@ def _part_of_jpeg(
 
 
 def _is_jpeg(contents: Any) -> bool:
-    return bool(contents.ndim) or bytes(contents[()])[:3] == b"\xff\xd8\xff" or not _kind(contents)
+    return bool(contents.ndim) or bytes(contents[()])[:3] == b"\xff\xd8\xff" or not _detect_format(contents)
 
 
-def _kind(contents: Any) -> str:
+def _detect_format(contents: Any) -> str:
     """Return the format that the bytes start like: ``jpeg``, ``png``, ``gif``, ``bmp``, or an empty string."""
     data = bytes(contents[()])
     for name, start in (("jpeg", b"\xff\xd8\xff"), ("png", b"\x89PNG"), ("gif", b"GIF8"), ("bmp", b"BM")):
@@ -401,9 +401,9 @@ def _kind(contents: Any) -> str:
     return ""
 
 
-def _any_image(contents: Any, channels: int, wide: bool = False) -> Any:
+def _decode_any_format(contents: Any, channels: int, wide: bool = False) -> Any:
     """Decode a file of any format as the ops for JPEG and PNG do."""
-    kind = _kind(contents)
+    kind = _detect_format(contents)
     if kind == "png":
         return _decode_png(contents, channels, wide)
     if kind == "gif":
@@ -424,7 +424,7 @@ def _any_image(contents: Any, channels: int, wide: bool = False) -> Any:
 # PNG
 
 
-def _wide_png(data: bytes) -> Any:
+def _decode_16_bit_png(data: bytes) -> Any:
     """Return the pixels of a PNG with 16 bits per channel, uint16; None for other PNGs."""
     width, height, depth, colour, *_, interlaced = struct.unpack(">IIBBBBB", data[16:29])
     if depth != 16 or interlaced:
@@ -440,19 +440,19 @@ def _wide_png(data: bytes) -> Any:
     unpacked = zlib.decompressobj().decompress(b"".join(packed), height * (1 + width * step))
     rows = np.frombuffer(unpacked, np.uint8).reshape(height, 1 + width * step)
     before = np.zeros(width * step, np.uint8)
-    made = np.empty((height, width * step), np.uint8)
+    pixels = np.empty((height, width * step), np.uint8)
     for number, row in enumerate(rows):
-        before = made[number] = _UNFILTERED[int(row[0])](row[1:].reshape(width, step), before, step)
-    return made.view(">u2").astype(np.uint16).reshape(height, width, channels)
+        before = pixels[number] = _UNFILTERED[int(row[0])](row[1:].reshape(width, step), before, step)
+    return pixels.view(">u2").astype(np.uint16).reshape(height, width, channels)
 
 
 def _average(row: Any, before: Any, step: int) -> Any:
     above, left = before.reshape(-1, step).astype(np.int32), np.zeros(step, np.int32)
-    made = np.empty_like(row)
+    result = np.empty_like(row)
     for number, pixel in enumerate(row):
         left = (pixel + (left + above[number]) // 2) & 0xFF
-        made[number] = left
-    return made.reshape(-1)
+        result[number] = left
+    return result.reshape(-1)
 
 
 def _paeth(row: Any, before: Any, step: int) -> Any:
@@ -461,15 +461,15 @@ def _paeth(row: Any, before: Any, step: int) -> Any:
         np.zeros(step, np.int32),
         np.zeros(step, np.int32),
     )
-    made = np.empty_like(row)
+    result = np.empty_like(row)
     for number, pixel in enumerate(row):
         up = above[number]
         to_left, to_up, to_corner = np.abs(up - corner), np.abs(left - corner), np.abs(left + up - 2 * corner)
         is_left = (to_left <= to_up) & (to_left <= to_corner)
         nearest = np.where(is_left, left, np.where(to_up <= to_corner, up, corner))
         left, corner = (pixel + nearest) & 0xFF, up
-        made[number] = left
-    return made.reshape(-1)
+        result[number] = left
+    return result.reshape(-1)
 
 
 _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
@@ -484,11 +484,11 @@ _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
 
 def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
     sentence = _NO_PNG.format(len(contents[()]) if not contents.ndim else 0)
-    image = _opened(contents, "PNG", sentence)
+    image = _open_image(contents, "PNG", sentence)
     if _END_OF_PNG not in bytes(contents[()]):
         raise InvalidArgumentError.of(f"Invalid PNG data, size {len(contents[()])}")
     try:
-        array = _wide_png(bytes(contents[()]))
+        array = _decode_16_bit_png(bytes(contents[()]))
     except (KeyError, struct.error, ValueError, zlib.error) as error:
         raise InvalidArgumentError.of(sentence) from error
     if array is None:
@@ -505,19 +505,21 @@ def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
 
 def _with_channels(array: Any, channels: int) -> Any:
     """Return the same pixels with another number of channels: grey is a weighted sum, and missing opacity is full."""
-    found = array.shape[2]
-    if channels in (0, found):
+    own_channels = array.shape[2]
+    if channels in (0, own_channels):
         return array
-    colours = array[..., :1] if found < 3 else array[..., :3]
-    if channels < 3 and found >= 3:
+    colours = array[..., :1] if own_channels < 3 else array[..., :3]
+    if channels < 3 and own_channels >= 3:
         weights = np.array([9798, 19235, 3735], np.int64)
         colours = (colours.astype(np.int64) @ weights >> 15).astype(array.dtype)[..., None]
-    elif channels >= 3 and found < 3:
+    elif channels >= 3 and own_channels < 3:
         colours = np.repeat(colours, 3, 2)
     if channels in (1, 3):
         return colours
     opacity = (
-        array[..., -1:] if found in (2, 4) else np.full_like(colours[..., :1], np.iinfo(array.dtype).max)
+        array[..., -1:]
+        if own_channels in (2, 4)
+        else np.full_like(colours[..., :1], np.iinfo(array.dtype).max)
     )
     return np.concatenate([colours, opacity], 2)
 
@@ -526,9 +528,9 @@ def _with_channels(array: Any, channels: int) -> Any:
 def _png(xp: ArrayModule, contents: Array, *, channels: int, dtype: Any) -> Array:
     _check_channels(channels, (0, 1, 3, 4))
     wide = dtype.name == "uint16"
-    if contents.ndim or _kind(contents) == "png" or not _kind(contents):
+    if contents.ndim or _detect_format(contents) == "png" or not _detect_format(contents):
         return _decode_png(contents, channels, wide)
-    return _any_image(contents, channels, wide)
+    return _decode_any_format(contents, channels, wide)
 
 
 # GIF and BMP
@@ -538,7 +540,7 @@ def _decode_gif(contents: Any) -> Any:
     from PIL import Image, ImageSequence
 
     sentence = f"Invalid GIF data, data size {len(contents[()]) if not contents.ndim else 0}"
-    image = _opened(contents, "GIF", sentence)
+    image = _open_image(contents, "GIF", sentence)
     try:
         return np.stack([np.array(one.convert("RGB")) for one in ImageSequence.Iterator(image)])
     except (*_DAMAGED, Image.DecompressionBombError) as error:
@@ -547,9 +549,9 @@ def _decode_gif(contents: Any) -> Any:
 
 @compute("DecodeGif")
 def _gif(xp: ArrayModule, contents: Array) -> Array:
-    if contents.ndim or _kind(contents) in ("gif", ""):
+    if contents.ndim or _detect_format(contents) in ("gif", ""):
         return _decode_gif(contents)
-    return _any_image(contents, 3)[None]
+    return _decode_any_format(contents, 3)[None]
 
 
 @compute("DecodeBmp")
@@ -599,9 +601,9 @@ def _bmp(xp: ArrayModule, contents: Any, *, channels: int) -> Array:
 
 
 def _string(data: bytes) -> Any:
-    made = np.empty((), object)
-    made[()] = data
-    return made
+    array = np.empty((), object)
+    array[()] = data
+    return array
 
 
 def _check_image(image: Any) -> None:
@@ -626,9 +628,11 @@ def _to_jpeg(
 ) -> Array:
     _check_image(image)
     channels = image.shape[2]
-    wanted = {b"": channels, b"grayscale": 1, b"rgb": 3}[format]
-    if wanted != channels:
-        raise InvalidArgumentError.of(f"format '{format.decode()}' expects {wanted} channels, got {channels}")
+    expected = {b"": channels, b"grayscale": 1, b"rgb": 3}[format]
+    if expected != channels:
+        raise InvalidArgumentError.of(
+            f"format '{format.decode()}' expects {expected} channels, got {channels}"
+        )
     if channels not in (1, 3):
         raise InvalidArgumentError.of(f"image must have 1 or 3 channels, got {brackets(image.shape)}")
     if not 0 <= quality <= 100:
@@ -679,7 +683,7 @@ def _to_png(xp: ArrayModule, image: Array, *, compression: int) -> Array:
 
 @compute("ExtractJpegShape")
 def _jpeg_shape(xp: ArrayModule, contents: Array, *, output_type: Any) -> Array:
-    image = _opened(contents, "JPEG", "Invalid JPEG data")
+    image = _open_image(contents, "JPEG", "Invalid JPEG data")
     return np.array([image.height, image.width, len(image.getbands())], output_type.as_numpy_dtype)
 
 

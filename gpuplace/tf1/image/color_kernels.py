@@ -206,12 +206,12 @@ def _saturation_slope(
     """Return the gradient of the saturation, the range of the three colours divided by the largest."""
     here = colours[channel]
     first, second = ((1, 2), (0, 2), (1, 0))[channel]
-    there = _is_there(here)
+    is_present = _is_there(here)
     smallest = new("Add", x=is_smallest[first] * colours[first], y=is_smallest[second] * colours[second])
     as_largest = is_largest[channel] * smallest * _inverse(square(here))
     largest_before = is_smallest[channel] * -1
     largest = (is_largest[first] * colours[first]) + (is_largest[second] * colours[second])
-    return there * new("Add", x=as_largest, y=largest_before * _inverse(largest))
+    return is_present * new("Add", x=as_largest, y=largest_before * _inverse(largest))
 
 
 def _hue_slope(

@@ -68,24 +68,24 @@ def convert_image_dtype(
     Raises:
         AttributeError: ``dtype`` is neither.
     """
-    tensor, wanted = convert_to_tensor(image, name="image"), as_dtype(dtype)
-    if not wanted.is_floating and not wanted.is_integer:
+    tensor, target = convert_to_tensor(image, name="image"), as_dtype(dtype)
+    if not target.is_floating and not target.is_integer:
         raise AttributeError("dtype must be either floating point or integer")
-    if wanted is tensor.dtype:
+    if target is tensor.dtype:
         return identity(tensor, name=name)
     to_type = saturate_cast if saturate else cast
     with name_scope(name, "convert_image", [tensor]) as scope:
-        given = tensor.dtype
-        if given.is_integer and wanted.is_integer:
-            most, new_most = int(given.max), int(wanted.max)
+        dtype_before = tensor.dtype
+        if dtype_before.is_integer and target.is_integer:
+            most, new_most = int(dtype_before.max), int(target.max)
             if most > new_most:
-                return to_type(div(tensor, (most + 1) // (new_most + 1)), wanted, name=scope)
-            return multiply(to_type(tensor, wanted), (new_most + 1) // (most + 1), name=scope)
-        if given.is_floating and wanted.is_floating:
-            return cast(tensor, wanted, name=scope)
-        if given.is_integer:
-            return multiply(cast(tensor, wanted), 1.0 / int(given.max), name=scope)
-        return to_type(multiply(tensor, int(wanted.max) + 0.5), wanted, name=scope)
+                return to_type(div(tensor, (most + 1) // (new_most + 1)), target, name=scope)
+            return multiply(to_type(tensor, target), (new_most + 1) // (most + 1), name=scope)
+        if dtype_before.is_floating and target.is_floating:
+            return cast(tensor, target, name=scope)
+        if dtype_before.is_integer:
+            return multiply(cast(tensor, target), 1.0 / int(dtype_before.max), name=scope)
+        return to_type(multiply(tensor, int(target.max) + 0.5), target, name=scope)
 
 
 def _as_floats(image: Tensor) -> Tensor:
@@ -382,12 +382,12 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _checked_grey(images: Tensor) -> Tensor:
-    known = images.shape
-    if known.ndims is not None and known.ndims < 2:
+    static_shape = images.shape
+    if static_shape.ndims is not None and static_shape.ndims < 2:
         raise ValueError("A grayscale image must be at least two-dimensional.")
     sentence = "Last dimension of a grayscale image should be size 1."
-    if known.is_fully_defined():
-        if known[-1] != 1:
+    if static_shape.is_fully_defined():
+        if static_shape[-1] != 1:
             raise ValueError(sentence)
         return with_dependencies([], images)
     checks = [

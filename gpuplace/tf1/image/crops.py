@@ -110,7 +110,7 @@ def extract_glimpse(
 # CropAndResize
 
 
-def _cut(boxes: Any, first: int, size: int, crop: int) -> tuple[Any, Any]:
+def _axis_positions(boxes: Any, first: int, size: int, crop: int) -> tuple[Any, Any]:
     """Return the pixel positions of each crop along one axis, and which of them are inside the image.
 
     Args:
@@ -157,14 +157,15 @@ class _Taps:
     ) -> None:
         boxes = np.asarray(on_host(boxes))
         (rows, in_rows), (columns, in_columns) = (
-            _cut(boxes, 0, height, crops[0]),
-            _cut(boxes, 1, width, crops[1]),
+            _axis_positions(boxes, 0, height, crops[0]),
+            _axis_positions(boxes, 1, width, crops[1]),
         )
         self.inside = in_rows[:, :, None] & in_columns[:, None, :]
-        self.rows, self.columns = self._pairs(rows, height, nearest), self._pairs(columns, width, nearest)
+        self.rows = self._pixel_weights(rows, height, nearest)
+        self.columns = self._pixel_weights(columns, width, nearest)
 
     @staticmethod
-    def _pairs(places: Any, size: int, nearest: bool) -> list[tuple[Any, Any]]:
+    def _pixel_weights(places: Any, size: int, nearest: bool) -> list[tuple[Any, Any]]:
         """Return pixels and their weights, ``[boxes, crop]`` each."""
 
         def within(pixels: Any) -> Any:
@@ -192,14 +193,14 @@ def _crop(
     _, height, width, channels = image.shape
     crops = tuple(crop_size.tolist())
     taps = _Taps(xp, boxes, height, width, crops, method == b"nearest")
-    made = xp.zeros((len(boxes), *crops, channels), xp.float32)
+    result = xp.zeros((len(boxes), *crops, channels), xp.float32)
     of_box = box_ind[:, None, None]
     for rows, down in taps.rows:
         for columns, across in taps.columns:
             pixels = image[of_box, xp.asarray(rows)[:, :, None], xp.asarray(columns)[:, None, :]]
             weights = down[:, :, None] * across[:, None, :]
-            made += pixels.astype(xp.float32) * xp.asarray(weights)[..., None]
-    return xp.where(xp.asarray(taps.inside)[..., None], made, xp.float32(extrapolation_value))
+            result += pixels.astype(xp.float32) * xp.asarray(weights)[..., None]
+    return xp.where(xp.asarray(taps.inside)[..., None], result, xp.float32(extrapolation_value))
 
 
 @compute("CropAndResizeGradImage", fresh=True)
@@ -208,13 +209,13 @@ def _crop_grad_image(
 ) -> Array:
     batch, height, width, channels = image_size.tolist()
     taps = _Taps(xp, boxes, height, width, grads.shape[1:3], method == b"nearest")
-    made = np.zeros((batch, height, width, channels), np.float32)
+    result = np.zeros((batch, height, width, channels), np.float32)
     grads, of_box = on_host(grads) * taps.inside[..., None], on_host(box_ind)[:, None, None]
     for rows, down in taps.rows:
         for columns, across in taps.columns:
             weights = (down[:, :, None] * across[:, None, :])[..., None]
-            np.add.at(made, (of_box, rows[:, :, None], columns[:, None, :]), grads * weights)
-    return xp.asarray(made.astype(T.as_numpy_dtype))
+            np.add.at(result, (of_box, rows[:, :, None], columns[:, None, :]), grads * weights)
+    return xp.asarray(result.astype(T.as_numpy_dtype))
 
 
 @compute("CropAndResizeGradBoxes", fresh=True)
@@ -231,18 +232,22 @@ def _crop_grad_boxes(xp: ArrayModule, grads: Array, image: Array, boxes: Array, 
 
     corners = at(top, left), at(top, right), at(bottom, left), at(bottom, right)
     down, across = down[:, :, None, None], across[:, None, :, None]
-    given = on_host(grads) * taps.inside[..., None]
-    by_row = (((1 - across) * (corners[2] - corners[0]) + across * (corners[3] - corners[1])) * given).sum(3)
-    by_column = (((1 - down) * (corners[1] - corners[0]) + down * (corners[3] - corners[2])) * given).sum(3)
-    made = np.zeros((len(of_box), 4), np.float32)
+    inside_grads = on_host(grads) * taps.inside[..., None]
+    by_row = (
+        ((1 - across) * (corners[2] - corners[0]) + across * (corners[3] - corners[1])) * inside_grads
+    ).sum(3)
+    by_column = (
+        ((1 - down) * (corners[1] - corners[0]) + down * (corners[3] - corners[2])) * inside_grads
+    ).sum(3)
+    result = np.zeros((len(of_box), 4), np.float32)
     for first, size, crop, gradients in (
         (0, height, crops[0], by_row.sum(2)),
         (1, width, crops[1], by_column.sum(1)),
     ):
         parts = np.arange(crop, dtype=np.float32) / (crop - 1) if crop > 1 else np.full(1, 0.5, np.float32)
-        made[:, first] = (gradients * (1 - parts)).sum(1) * (size - 1)
-        made[:, first + 2] = (gradients * parts).sum(1) * (size - 1)
-    return xp.asarray(made)
+        result[:, first] = (gradients * (1 - parts)).sum(1) * (size - 1)
+        result[:, first + 2] = (gradients * parts).sum(1) * (size - 1)
+    return xp.asarray(result)
 
 
 @gradient("CropAndResize")
@@ -314,21 +319,21 @@ def _glimpse(
         raise InvalidArgumentError.of(f"offsets must be a matrix{brackets(offsets.shape)}")
     _, height, width, channels = input.shape
     tall, wide = size.tolist()
-    made = xp.empty((len(input), tall, wide, channels), input.dtype)
+    result = xp.empty((len(input), tall, wide, channels), input.dtype)
     for number, (down, across) in enumerate(on_host(offsets).tolist()):
-        y = _begin(down, height, tall, centered, normalized)
-        x = _begin(across, width, wide, centered, normalized)
+        y = _part_start(down, height, tall, centered, normalized)
+        x = _part_start(across, width, wide, centered, normalized)
         picture = input[number]
         top, left = max(y, 0), max(x, 0)
         bottom, right = min(y + tall, height), min(x + wide, width)
         if (top, left, bottom, right) != (y, x, y + tall, x + wide):
-            made[number] = _noise(xp, input, made.shape[1:], kind, ctx)
+            result[number] = _noise(xp, input, result.shape[1:], kind, ctx)
         if top < bottom and left < right:
-            made[number, top - y : bottom - y, left - x : right - x] = picture[top:bottom, left:right]
-    return made
+            result[number, top - y : bottom - y, left - x : right - x] = picture[top:bottom, left:right]
+    return result
 
 
-def _begin(offset: float, size: int, part: int, centered: bool, normalized: bool) -> int:
+def _part_start(offset: float, size: int, part: int, centered: bool, normalized: bool) -> int:
     """Return the first pixel of a part along one axis."""
     place = offset * size if normalized else offset
     if centered:

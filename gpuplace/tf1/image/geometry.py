@@ -287,7 +287,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
             raise ValueError(
                 f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {count}."
             )
-        begin, size, known = [], [], []
+        begin, size, static_sizes = [], [], []
         for axis in (count - 3, count - 2):
             pixels: Any = tensor.shape[axis].value
             if pixels is None:
@@ -298,11 +298,11 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
                 start = int((float(pixels) - float(pixels) * central_fraction) / 2)
             begin.append(start)
             size.append(pixels - start * 2)
-            known.append(None if is_tensor(pixels) else size[-1])
+            static_sizes.append(None if is_tensor(pixels) else size[-1])
         front = [0] if count == 4 else []
         back = [-1] if count == 4 else []
         result = part_of(tensor, stack([*front, *begin, 0]), stack([*back, *size, -1]))
-        result.set_shape([*([tensor.shape[0]] if count == 4 else []), *known, tensor.shape[count - 1]])
+        result.set_shape([*([tensor.shape[0]] if count == 4 else []), *static_sizes, tensor.shape[count - 1]])
         return result
 
 
@@ -469,33 +469,33 @@ def resize_images(
         batch, was_batch = as_batch(tensor)
         _, height, width, _ = batch.shape.as_list()
         try:
-            wanted = convert_to_tensor(size, int32, name="size")
+            new_size = convert_to_tensor(size, int32, name="size")
         except (TypeError, ValueError):
             raise ValueError("'size' must be a 1-D int32 Tensor") from None
-        if not wanted.shape.is_compatible_with([2]):
+        if not new_size.shape.is_compatible_with([2]):
             raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
         if preserve_aspect_ratio:
-            wanted = _fitting(batch, wanted)
-        known = constant_value(wanted)
-        sizes = [None, None] if known is None else [int(one) for one in known]
+            new_size = _fitting(batch, new_size)
+        static_size = constant_value(new_size)
+        sizes = [None, None] if static_size is None else [int(one) for one in static_size]
         if None not in (*sizes, height, width) and [height, width] == sizes:
             return like_input(batch, was_batch)
         resize = _RESIZERS.get(method)
         if resize is None:
             raise ValueError("Resize method is not implemented.")
-        result = resize(batch, wanted, align_corners=align_corners)
+        result = resize(batch, new_size, align_corners=align_corners)
         result.set_shape([None, *sizes, None])
         return like_input(result, was_batch)
 
 
-def _fitting(batch: Tensor, wanted: Tensor) -> Tensor:
+def _fitting(batch: Tensor, limit: Tensor) -> Tensor:
     """Return the largest size that fits into another and has the images' aspect ratio."""
     _, height, width, _ = dimensions(batch, 4)
-    known = constant_value(wanted)
-    sizes = [wanted[0], wanted[1]] if known is None else [int(one) for one in known]
+    static_limit = constant_value(limit)
+    sizes = [limit[0], limit[1]] if static_limit is None else [int(one) for one in static_limit]
     pixels = [cast(height, float32), cast(width, float32)]
     scale = minimum(cast(sizes[0], float32) / pixels[0], cast(sizes[1], float32) / pixels[1])
-    return convert_to_tensor([cast(rounded(scale * one), int32) for one in pixels], int32, name="size")
+    return convert_to_tensor([cast(rounded(scale * pixel), int32) for pixel in pixels], int32, name="size")
 
 
 def resize_image_with_pad(

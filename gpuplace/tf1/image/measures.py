@@ -92,18 +92,18 @@ def decode_image(
     with name_scope(name, "decode_image"):
         if channels not in (None, 0, 1, 3, 4):
             raise ValueError("channels must be in (None, 0, 1, 3, 4)")
-        wanted, kind = channels or 0, as_dtype(dtype)
+        channel_count, kind = channels or 0, as_dtype(dtype)
         start = substr(contents, 0, 3)
 
         def from_bmp() -> Tensor:
             is_bmp = equal(substr(contents, 0, 2), b"BM", name="is_bmp")
             check = Assert(is_bmp, ["Unable to decode bytes as JPEG, PNG, GIF, or BMP"])
-            allowed = _with_channels(not_equal(wanted, 1, name="check_channels"), "0, 3", "BMP")
+            allowed = _with_channels(not_equal(channel_count, 1, name="check_channels"), "0, 3", "BMP")
             with get_default_graph().control_dependencies([check, allowed]):
                 return convert_image_dtype(decode_bmp(contents), kind)
 
         def from_gif() -> Tensor:
-            first, second = (not_equal(wanted, number, name="check_gif_channels") for number in (1, 4))
+            first, second = (not_equal(channel_count, number, name="check_gif_channels") for number in (1, 4))
             allowed = _with_channels(logical_and(first, second), "0, 3", "GIF")
             with get_default_graph().control_dependencies([allowed]):
                 pictures = convert_image_dtype(decode_gif(contents), kind)
@@ -114,7 +114,7 @@ def decode_image(
 
         def from_png() -> Tensor:
             read = uint8 if kind is uint8 else uint16
-            return convert_image_dtype(decode_png(contents, wanted, dtype=read), kind)
+            return convert_image_dtype(decode_png(contents, channel_count, dtype=read), kind)
 
         def from_no_jpeg() -> Tensor:
             with name_scope(None, "is_png"):
@@ -122,9 +122,11 @@ def decode_image(
             return cond(is_png, from_png, from_others, name="cond_png")
 
         def from_jpeg() -> Tensor:
-            allowed = _with_channels(not_equal(wanted, 4, name="check_jpeg_channels"), "0, 1, 3", "JPEG")
+            allowed = _with_channels(
+                not_equal(channel_count, 4, name="check_jpeg_channels"), "0, 1, 3", "JPEG"
+            )
             with get_default_graph().control_dependencies([allowed]):
-                return convert_image_dtype(decode_jpeg(contents, wanted), kind)
+                return convert_image_dtype(decode_jpeg(contents, channel_count), kind)
 
         return cond(is_jpeg(contents), from_jpeg, from_no_jpeg, name="cond_jpeg")
 
@@ -136,7 +138,7 @@ def _with_channels(fits: Tensor, allowed: str, what: str) -> Operation:
 # Comparison of images
 
 
-def _checks_alike(one: Tensor, other: Tensor) -> list[Operation]:
+def _check_same_shape(one: Tensor, other: Tensor) -> list[Operation]:
     """Return operations that check that two shapes are equal; raise ValueError if they are known to differ."""
     mine, theirs = one.shape.with_rank_at_least(3), other.shape.with_rank_at_least(3)
     if mine.ndims is not None and theirs.ndims is not None:
@@ -171,9 +173,9 @@ def psnr(a: TensorLike, b: TensorLike, max_val: Any, name: str | None = None) ->
         most = convert_image_dtype(cast(max_val, one.dtype), float32)
         one, other = convert_image_dtype(one, float32), convert_image_dtype(other, float32)
         error = reduce_mean(squared_difference(one, other), [-3, -2, -1])
-        found = subtract(20 * log(most) / log(10.0), np.float32(10 / np.log(10)) * log(error), name="psnr")
-        with get_default_graph().control_dependencies(_checks_alike(one, other)):
-            return identity(found)
+        ratio = subtract(20 * log(most) / log(10.0), np.float32(10 / np.log(10)) * log(error), name="psnr")
+        with get_default_graph().control_dependencies(_check_same_shape(one, other)):
+            return identity(ratio)
 
 
 def _window(count: int, deviation: float) -> Any:
@@ -219,33 +221,33 @@ def ssim(
             is too large).
     """
     one, other = convert_to_tensor(img1), convert_to_tensor(img2)
-    with get_default_graph().control_dependencies(_checks_alike(one, other)):
+    with get_default_graph().control_dependencies(_check_same_shape(one, other)):
         one = identity(one)
     most = convert_image_dtype(cast(max_val, one.dtype), float32)
     one, other = convert_image_dtype(one, float32), convert_image_dtype(other, float32)
-    one = _large_enough(one, filter_size)
-    return reduce_mean(_parts_alike(one, other, most, filter_size, filter_sigma, k1, k2)[0], [-1])
+    one = _check_window_fits(one, filter_size)
+    return reduce_mean(_ssim_terms(one, other, most, filter_size, filter_sigma, k1, k2)[0], [-1])
 
 
-def _parts_alike(
+def _ssim_terms(
     one: Tensor, other: Tensor, most: Tensor, filter_size: int, filter_sigma: float, k1: float, k2: float
 ) -> tuple[Tensor, Tensor]:
     """Return the similarity of each channel, and its contrast and structure part alone."""
     kernel = tile(_window(filter_size, filter_sigma), [1, 1, shape(one)[-1], 1])
 
-    def seen(images: Tensor) -> Tensor:
-        given = shape(images)
-        flat = reshape(images, concat([[-1], given[-3:]], 0))
-        made = depthwise_conv2d(flat, kernel, strides=[1, 1, 1, 1], padding="VALID")
-        return reshape(made, concat([given[:-3], shape(made)[1:]], 0))
+    def windowed(images: Tensor) -> Tensor:
+        sizes = shape(images)
+        flat = reshape(images, concat([[-1], sizes[-3:]], 0))
+        filtered = depthwise_conv2d(flat, kernel, strides=[1, 1, 1, 1], padding="VALID")
+        return reshape(filtered, concat([sizes[:-3], shape(filtered)[1:]], 0))
 
     dark, even = (k1 * most) ** 2, (k2 * most) ** 2
-    mean, other_mean = seen(one), seen(other)
+    mean, other_mean = windowed(one), windowed(other)
     product = mean * other_mean * 2.0
     squares = square(mean) + square(other_mean)
     luminance = (product + dark) / (squares + dark)
-    contrast = (seen(one * other) * 2.0 - product + even) / (
-        seen(square(one) + square(other)) - squares + even
+    contrast = (windowed(one * other) * 2.0 - product + even) / (
+        windowed(square(one) + square(other)) - squares + even
     )
     return reduce_mean(luminance * contrast, [-3, -2]), reduce_mean(contrast, [-3, -2])
 
@@ -282,22 +284,22 @@ def ssim_multiscale(
     """
     with name_scope(None, "MS-SSIM", [img1, img2]):
         one, other = convert_to_tensor(img1), convert_to_tensor(img2)
-        with get_default_graph().control_dependencies(_checks_alike(one, other)):
+        with get_default_graph().control_dependencies(_check_same_shape(one, other)):
             one = identity(one)
         most = convert_image_dtype(cast(max_val, one.dtype), float32)
         one, other = convert_image_dtype(one, float32), convert_image_dtype(other, float32)
-        found = []
+        terms = []
         for number in range(len(power_factors)):
             if number:
-                one, other = _half(one), _half(other)
-            one, other = _large_enough(one, filter_size), _large_enough(other, filter_size)
-            whole, contrast = _parts_alike(one, other, most, filter_size, filter_sigma, k1, k2)
-            found.append(relu(contrast if number < len(power_factors) - 1 else whole))
-        factors = power(stack(found, axis=-1), convert_to_tensor(list(power_factors), float32))
+                one, other = _halve(one), _halve(other)
+            one, other = _check_window_fits(one, filter_size), _check_window_fits(other, filter_size)
+            whole, contrast = _ssim_terms(one, other, most, filter_size, filter_sigma, k1, k2)
+            terms.append(relu(contrast if number < len(power_factors) - 1 else whole))
+        factors = power(stack(terms, axis=-1), convert_to_tensor(list(power_factors), float32))
         return reduce_mean(reduce_prod(factors, [-1]), [-1])
 
 
-def _half(images: Tensor) -> Tensor:
+def _halve(images: Tensor) -> Tensor:
     """Return images of half the height and width; an odd last row or column is duplicated."""
     sizes = shape(images)
     flat = reshape(images, concat([[-1], sizes[-3:]], 0))
@@ -307,7 +309,7 @@ def _half(images: Tensor) -> Tensor:
     return reshape(halved, concat([sizes[:-3], shape(halved)[1:]], 0))
 
 
-def _large_enough(images: Tensor, window: int) -> Tensor:
+def _check_window_fits(images: Tensor, window: int) -> Tensor:
     """Return the images after a check that a window fits into them."""
     sizes = shape(images)
     check = Assert(reduce_all(greater_equal(sizes[-3:-1], window)), [sizes, window], summarize=8)
@@ -383,7 +385,7 @@ def sobel_edges(image: TensorLike) -> Tensor:
     kernels = convert_to_tensor(np.transpose(filters, (1, 2, 0))[:, :, None], tensor.dtype)
     kernels = tile(kernels, [1, 1, sizes[-1], 1], name="sobel_filters")
     padded = pad(tensor, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
-    found = depthwise_conv2d(padded, kernels, [1, 1, 1, 1], "VALID")
-    result = reshape(found, concat([sizes, [2]], 0))
+    edges = depthwise_conv2d(padded, kernels, [1, 1, 1, 1], "VALID")
+    result = reshape(edges, concat([sizes, [2]], 0))
     result.set_shape(tensor.shape.concatenate([2]))
     return result

@@ -163,8 +163,8 @@ def _linear_weights(before: int, after: int, align: bool, half: bool) -> Any:
 def _nearest(before: int, after: int, align: bool, half: bool) -> Any:
     scale, numbers = _scale(before, after, align), np.arange(after, dtype=np.float32)
     places = (numbers + np.float32(0.5 if half else 0)) * scale
-    found = np.floor(places + np.float32(0.5)) if align else np.floor(places)
-    return np.clip(found, 0, before - 1).astype(np.int64)
+    nearest = np.floor(places + np.float32(0.5)) if align else np.floor(places)
+    return np.clip(nearest, 0, before - 1).astype(np.int64)
 
 
 _TABLE_SIZE = 1 << 10
@@ -186,15 +186,15 @@ def _cubic_weights(before: int, after: int, align: bool, half: bool) -> Any:
     step = np.rint((places - floor) * _TABLE_SIZE).astype(np.int64)
     back = _TABLE_SIZE - step
     taps = np.stack([far[step], near[step], near[back], far[back]], 1)
-    wanted = floor.astype(np.int64)[:, None] + np.arange(-1, 3)
-    found = np.clip(wanted, 0, before - 1)
+    indices = floor.astype(np.int64)[:, None] + np.arange(-1, 3)
+    clipped = np.clip(indices, 0, before - 1)
     if half:
-        taps = np.where(wanted == found, taps, np.float32(0))
+        taps = np.where(indices == clipped, taps, np.float32(0))
         total = taps.sum(1, keepdims=True)
         is_some = np.abs(total) >= 1000 * np.finfo(np.float32).tiny
         taps = np.where(is_some, taps / np.where(is_some, total, 1), taps)
     weights = np.zeros((after, before), np.float32)
-    np.add.at(weights, (np.arange(after)[:, None], found), taps)
+    np.add.at(weights, (np.arange(after)[:, None], clipped), taps)
     return weights
 
 
@@ -326,9 +326,9 @@ def _nearest_grad(
     xp: ArrayModule, grads: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
 ) -> Array:
     def weights(before: int, after: int, align: bool, half: bool) -> Any:
-        made = np.zeros((after, before), np.float32)
-        made[np.arange(after), _nearest(before, after, align, half)] = 1
-        return made
+        result = np.zeros((after, before), np.float32)
+        result[np.arange(after), _nearest(before, after, align, half)] = 1
+        return result
 
     height, width = _sizes(grads, size)
     return _back(xp, grads, height, width, weights, align_corners, half_pixel_centers, grads.dtype)
@@ -354,8 +354,10 @@ def _gradient_by(op_type: str, op: Operation, grad: Tensor) -> Tensor:
 @gradient("ResizeNearestNeighbor")
 def _gradient_of_nearest(op: Operation, grad: Tensor) -> Sequence[Any]:
     image = op.inputs[0]
-    known = image.shape[1:3]
-    size: Any = list(known.known_sizes) if known.is_fully_defined() else shape_tensor(image)[1:3]
+    static_sizes = image.shape[1:3]
+    size: Any = (
+        list(static_sizes.known_sizes) if static_sizes.is_fully_defined() else shape_tensor(image)[1:3]
+    )
     settings = {name: op.attrs[name] for name in ("align_corners", "half_pixel_centers")}
     return [new("ResizeNearestNeighborGrad", grads=grad, size=size, **settings), None]
 

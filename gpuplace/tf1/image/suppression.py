@@ -100,7 +100,7 @@ def non_max_suppression_with_scores(
         InvalidArgumentError: at run time, a threshold is out of range, or a shape is wrong.
     """
     with name_scope(name, "non_max_suppression_with_scores"):
-        found = new_list(
+        outputs = new_list(
             "NonMaxSuppressionV5",
             boxes=boxes,
             scores=scores,
@@ -110,7 +110,7 @@ def non_max_suppression_with_scores(
             soft_nms_sigma=convert_to_tensor(soft_nms_sigma, float32, name="soft_nms_sigma"),
             pad_to_max_output_size=False,
         )
-        return found[0], found[1]
+        return outputs[0], outputs[1]
 
 
 def non_max_suppression_padded(
@@ -140,7 +140,7 @@ def non_max_suppression_padded(
         InvalidArgumentError: at run time, a threshold is not within [0, 1], or a shape is wrong.
     """
     with name_scope(name, "non_max_suppression_padded"):
-        found = new_list(
+        outputs = new_list(
             "NonMaxSuppressionV4",
             boxes=boxes,
             scores=scores,
@@ -149,7 +149,7 @@ def non_max_suppression_padded(
             score_threshold=convert_to_tensor(score_threshold, float32, name="score_threshold"),
             pad_to_max_output_size=pad_to_max_output_size,
         )
-        return found[0], found[1]
+        return outputs[0], outputs[1]
 
 
 class CombinedNonMaxSuppression(NamedTuple):
@@ -249,7 +249,7 @@ def non_max_suppression_overlaps(
 # NonMaxSuppression
 
 
-def _common_parts(box: Any, others: Any) -> Any:
+def _box_overlaps(box: Any, others: Any) -> Any:
     """Return the intersection over union of a box and each of the others."""
     low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
     lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
@@ -259,7 +259,7 @@ def _common_parts(box: Any, others: Any) -> Any:
     return np.where(is_some, common / np.where(is_some, area + areas - common, 1), 0)
 
 
-def _checked_parts(boxes: Any, scores: Any, iou: float) -> Callable[[int, list[int]], Any]:
+def _overlap_function(boxes: Any, scores: Any, iou: float) -> Callable[[int, list[int]], Any]:
     """Check the arguments and return the function that computes the overlaps of a box."""
     if not 0 <= iou <= 1:
         raise InvalidArgumentError.of("iou_threshold must be in [0, 1]")
@@ -268,7 +268,7 @@ def _checked_parts(boxes: Any, scores: Any, iou: float) -> Callable[[int, list[i
     if scores.shape != boxes.shape[:1]:
         raise InvalidArgumentError.of("scores has incompatible shape")
     wide = boxes.astype(np.float32)
-    return lambda number, others: _common_parts(wide[number], wide[others])
+    return lambda number, others: _box_overlaps(wide[number], wide[others])
 
 
 def _suppress(
@@ -320,7 +320,7 @@ def _padded(array: Any, most: int, pads: bool) -> Any:
 def _suppression(
     xp: ArrayModule, boxes: Array, scores: Array, max_output_size: Array, *, iou_threshold: float
 ) -> Array:
-    parts = _checked_parts(boxes, scores, iou_threshold)
+    parts = _overlap_function(boxes, scores, iou_threshold)
     return _suppress(parts, scores, int(max_output_size), iou_threshold, -math.inf)[0]
 
 
@@ -348,23 +348,23 @@ def _combined_suppression(
             "third dimension of boxes must be either 1 or equal to the third dimension of scores"
         )
     size = min(most, each * classes) if pad_per_class else most
-    found = np.zeros((len(boxes), size, 6), np.float32)
+    detections = np.zeros((len(boxes), size, 6), np.float32)
     counts = np.zeros(len(boxes), np.int32)
-    for image, (places, given) in enumerate(zip(boxes, scores, strict=True)):
+    for image, (places, image_scores) in enumerate(zip(boxes, scores, strict=True)):
         rows: list[Any] = []
         for kind in range(classes):
             own = places[:, min(kind, places.shape[1] - 1)]
-            parts = _checked_parts(own, given[:, kind], limit)
+            parts = _overlap_function(own, image_scores[:, kind], limit)
             chosen, kept = _suppress(
-                parts, given[:, kind], each, limit, float(score_threshold), is_strict=True
+                parts, image_scores[:, kind], each, limit, float(score_threshold), is_strict=True
             )
             rows += [(*own[number], score, kind) for number, score in zip(chosen, kept, strict=True)]
         rows.sort(key=lambda row: -row[4])
         counts[image] = min(len(rows), size)
         if rows:
-            found[image, : counts[image]] = rows[:size]
-    corners = np.clip(found[..., :4], 0, 1) if clip_boxes else found[..., :4]
-    return corners, found[..., 4], found[..., 5], counts
+            detections[image, : counts[image]] = rows[:size]
+    corners = np.clip(detections[..., :4], 0, 1) if clip_boxes else detections[..., :4]
+    return corners, detections[..., 4], detections[..., 5], counts
 
 
 @compute("NonMaxSuppressionV2")
@@ -372,7 +372,7 @@ def _suppression_2(
     xp: ArrayModule, boxes: Array, scores: Array, max_output_size: Array, iou_threshold: Array
 ) -> Array:
     iou = float(iou_threshold)
-    return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, -math.inf)[0]
+    return _suppress(_overlap_function(boxes, scores, iou), scores, int(max_output_size), iou, -math.inf)[0]
 
 
 @compute("NonMaxSuppressionV3")
@@ -385,7 +385,7 @@ def _suppression_3(
     score_threshold: Array,
 ) -> Array:
     iou, least = float(iou_threshold), float(score_threshold)
-    return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, least)[0]
+    return _suppress(_overlap_function(boxes, scores, iou), scores, int(max_output_size), iou, least)[0]
 
 
 @compute("NonMaxSuppressionV4")
@@ -400,8 +400,8 @@ def _suppression_4(
     pad_to_max_output_size: bool,
 ) -> Any:
     iou, least, most = float(iou_threshold), float(score_threshold), int(max_output_size)
-    found, _ = _suppress(_checked_parts(boxes, scores, iou), scores, most, iou, least)
-    return _padded(found, most, pad_to_max_output_size), np.array(len(found), np.int32)
+    selected, _ = _suppress(_overlap_function(boxes, scores, iou), scores, most, iou, least)
+    return _padded(selected, most, pad_to_max_output_size), np.array(len(selected), np.int32)
 
 
 @compute("NonMaxSuppressionV5")
@@ -420,8 +420,8 @@ def _suppression_5(
     if sigma < 0:
         raise InvalidArgumentError.of("soft_nms_sigma_val must be >= 0")
     most, pads = int(max_output_size), pad_to_max_output_size
-    found, kept = _suppress(_checked_parts(boxes, scores, iou), scores, most, iou, least, sigma)
-    return _padded(found, most, pads), _padded(kept, most, pads), np.array(len(found), np.int32)
+    selected, kept = _suppress(_overlap_function(boxes, scores, iou), scores, most, iou, least, sigma)
+    return _padded(selected, most, pads), _padded(kept, most, pads), np.array(len(selected), np.int32)
 
 
 @compute("NonMaxSuppressionWithOverlaps")

@@ -64,12 +64,12 @@ def _patches_shape(op: Operation) -> list[TensorShape]:
     assert sizes is not None
     window, strides = (_checked(op.attrs[name], name) for name in ("ksizes", "strides"))
     padding = op.attrs["padding"].decode()
-    made = [
+    counts = [
         output_size(size, length, 1, stride, padding, (0, 0))[0]
         for size, length, stride in zip(sizes[1:4], window, strides, strict=True)
     ]
     depth = None if sizes[4] is None else window[0] * window[1] * window[2] * sizes[4]
-    return [TensorShape.of((sizes[0], *made, depth))]
+    return [TensorShape.of((sizes[0], *counts, depth))]
 
 
 @compute("ExtractVolumePatches", fresh=True, grows=True)
@@ -93,18 +93,18 @@ def _extract(xp: ArrayModule, input: Array, *, ksizes: Any, strides: Any, paddin
 
 @gradient("ExtractVolumePatches")
 def _extract_grad(op: Operation, grad: Tensor) -> Tensor:
-    volumes, made = op.inputs[0], op.outputs[0]
+    volumes, patches = op.inputs[0], op.outputs[0]
     if volumes.shape.ndims is None:
         raise TypeError(
             "The gradient of extract_volume_patches needs the sizes of the volumes, which are unknown."
             " Set the known sizes: volumes.set_shape([None, 4, 8, 8, 1])"
         )
-    given = shape_tensor(volumes)
+    sizes = shape_tensor(volumes)
     attrs = {name: op.attrs[name] for name in ("ksizes", "strides", "padding")}
     return patches_gradient(
         op,
         grad,
-        [given[0], *volumes.shape.as_list()[1:4], given[4]],
-        lambda: made.shape.as_list()[1:4],
+        [sizes[0], *volumes.shape.as_list()[1:4], sizes[4]],
+        lambda: patches.shape.as_list()[1:4],
         lambda numbers: new("ExtractVolumePatches", input=numbers, **attrs),
     )

@@ -33,7 +33,7 @@ def registered(table: Table, *types: type) -> Rule | None:
         table: the table to search.
         *types: the classes.
     """
-    lines = [list(enumerate(inspect.getmro(one))) for one in types]
+    lines = [list(enumerate(inspect.getmro(type_))) for type_ in types]
     best, nearest = None, None
     for combination in itertools.product(*lines):
         steps = sum(step for step, _ in combination)
@@ -52,7 +52,7 @@ registered_solve = functools.partial(registered, SOLVE)
 
 
 def _applied(table: Table, scope: str, name: str | None, missing: str, *operators: Any) -> Any:
-    types = [type(one) for one in operators]
+    types = [type(operator) for operator in operators]
     rule = registered(table, *types)
     if rule is None:
         raise ValueError(missing.format(*types))

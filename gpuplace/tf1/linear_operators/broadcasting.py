@@ -182,7 +182,7 @@ def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) ->
         sizes = shape_of(matrices[0])[:-2]
         for one in matrices[1:]:
             sizes = broadcast_dynamic_shape(sizes, shape_of(one)[:-2])
-        return [broadcast_to(one, concat([sizes, shape_of(one)[-2:]], axis=0)) for one in matrices]
+        return [broadcast_to(matrix, concat([sizes, shape_of(matrix)[-2:]], axis=0)) for matrix in matrices]
 
 
 def cholesky_solve_with_broadcast(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
@@ -289,10 +289,10 @@ def use_operator_or_provided_hint_unless_contradicting(
         ValueError: the two contradict each other.
     """
     own = getattr(operator, hint_attr_name)
-    known = {value for value in (own, provided_hint_value) if value is not None}
-    if len(known) > 1:
+    hints = {value for value in (own, provided_hint_value) if value is not None}
+    if len(hints) > 1:
         raise ValueError(message)
-    return bool(known.pop()) if known else None
+    return bool(hints.pop()) if hints else None
 
 
 def implied(hint: bool | None, holds: bool, message: str) -> bool | None:
@@ -326,9 +326,9 @@ def checked_operators(operators: Any, expected: str) -> list[Any]:
     operators = list(operators)
     if not operators:
         raise ValueError(f"{expected}. Found: {operators}")
-    if any(one.dtype != operators[0].dtype for one in operators):
-        found = "   ".join(str((one.name, one.dtype)) for one in operators)
-        raise TypeError(f"Expected all operators to have the same dtype.  Found {found}")
+    if any(operator.dtype != operators[0].dtype for operator in operators):
+        listing = "   ".join(str((one.name, one.dtype)) for one in operators)
+        raise TypeError(f"Expected all operators to have the same dtype.  Found {listing}")
     return operators
 
 
@@ -338,7 +338,7 @@ def graph_parents_of(operators: list[Any]) -> list[Any]:
     Args:
         operators: the operators.
     """
-    return [parent for one in operators for parent in one.graph_parents]
+    return [parent for operator in operators for parent in operator.graph_parents]
 
 
 def batch_shape_of(operators: list[Any]) -> TensorShape:
@@ -347,7 +347,7 @@ def batch_shape_of(operators: list[Any]) -> TensorShape:
     Args:
         operators: the operators.
     """
-    return functools.reduce(broadcast_static_shape, [one.batch_shape for one in operators])
+    return functools.reduce(broadcast_static_shape, [operator.batch_shape for operator in operators])
 
 
 def batch_shape_tensor_of(operators: list[Any]) -> Tensor:
@@ -357,6 +357,6 @@ def batch_shape_tensor_of(operators: list[Any]) -> Tensor:
         operators: the operators.
     """
     wide = zeros(shape=operators[0].batch_shape_tensor())
-    for one in operators[1:]:
-        wide = wide + zeros(shape=one.batch_shape_tensor())
+    for operator in operators[1:]:
+        wide = wide + zeros(shape=operator.batch_shape_tensor())
     return shape_of(wide)

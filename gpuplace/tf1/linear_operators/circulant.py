@@ -143,11 +143,11 @@ class _Circulant(LinearOperator):
         depth = self.block_depth
         sizes: Any
         if blocks.shape.is_fully_defined():
-            known: Any = blocks.shape.as_list()
-            sizes = [*known[:-depth], math.prod(known[-depth:])]
+            static_sizes: Any = blocks.shape.as_list()
+            sizes = [*static_sizes[:-depth], math.prod(static_sizes[-depth:])]
         else:
-            given = shape_of(blocks)
-            ahead, block = given[:-depth], given[-depth:]
+            dynamic_sizes = shape_of(blocks)
+            ahead, block = dynamic_sizes[:-depth], dynamic_sizes[-depth:]
             sizes = concat([ahead, [reduce_prod(block)]], 0)
         return rotate_transpose(reshape(blocks, sizes), shift=-1)
 
@@ -169,16 +169,16 @@ class _Circulant(LinearOperator):
         return concat([batch, [count, count]], 0)
 
     def _assert_non_singular(self) -> Operation:
-        told = "Singular operator:  Spectrum contained zero values."
-        return assert_no_entries_with_modulus_zero(self.spectrum, message=told)
+        message = "Singular operator:  Spectrum contained zero values."
+        return assert_no_entries_with_modulus_zero(self.spectrum, message=message)
 
     def _assert_positive_definite(self) -> Operation:
-        told = "Not positive definite:  Real part of spectrum was not all positive."
-        return assert_positive(real(self.spectrum), message=told)
+        message = "Not positive definite:  Real part of spectrum was not all positive."
+        return assert_positive(real(self.spectrum), message=message)
 
     def _assert_self_adjoint(self) -> Operation:
-        told = "Not self-adjoint:  The spectrum contained non-zero imaginary part."
-        return assert_zero_imag_part(self.spectrum, message=told)
+        message = "Not self-adjoint:  The spectrum contained non-zero imaginary part."
+        return assert_zero_imag_part(self.spectrum, message=message)
 
     def _in_one_batch(self, x: Tensor, spectrum: Tensor) -> tuple[Tensor, Tensor]:
         column = reshape(spectrum, concat([self.batch_shape_tensor(), [-1, 1]], axis=0))
@@ -192,16 +192,16 @@ class _Circulant(LinearOperator):
         x = cast(x, spectrum.dtype)
         x, spectrum = self._in_one_batch(x, spectrum)
         frequencies = self._transformed(self._folded(x))
-        found = self._unfolded(self._transformed_back(spectrum * frequencies))
-        return cast(found, self.dtype)
+        result = self._unfolded(self._transformed_back(spectrum * frequencies))
+        return cast(result, self.dtype)
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         rhs = adjoint_of(rhs) if adjoint_arg else rhs
         spectrum = self._conj_spectrum if adjoint else self._spectrum_complex
         rhs, spectrum = self._in_one_batch(rhs, spectrum)
         frequencies = self._transformed(self._folded(rhs))
-        found = self._unfolded(self._transformed_back(frequencies / spectrum))
-        return cast(found, self.dtype)
+        result = self._unfolded(self._transformed_back(frequencies / spectrum))
+        return cast(result, self.dtype)
 
     def _block_axes(self) -> list[int]:
         return [-(axis + 1) for axis in range(self.block_depth)]
@@ -219,9 +219,9 @@ class _Circulant(LinearOperator):
             sizes, count = self.shape[:-1], self.domain_dimension.value
         else:
             sizes, count = self.shape_tensor()[:-1], self.domain_dimension_tensor()
-        each = ones(sizes, dtype=self.dtype)
+        repeated = ones(sizes, dtype=self.dtype)
         value = self.trace() / cast(count, self.dtype)
-        return value[..., None] * each
+        return value[..., None] * repeated
 
     def _trace(self) -> Tensor:
         axes: Any
@@ -360,9 +360,9 @@ class LinearOperatorToeplitz(LinearOperator):
         with name_scope(name, values=[row, col]):
             self._row = convert_to_tensor(row, name="row")
             self._col = convert_to_tensor(col, name="col")
-            for which, tensor in (("row", self._row), ("col", self._col)):
+            for argument, tensor in (("row", self._row), ("col", self._col)):
                 if tensor.shape.ndims is not None and tensor.shape.ndims < 1:
-                    raise ValueError(f"Argument {which} must have at least 1 dimension.  Found: {tensor}")
+                    raise ValueError(f"Argument {argument} must have at least 1 dimension.  Found: {tensor}")
             sizes = dimension_value(self._row.shape[-1]), dimension_value(self._col.shape[-1])
             if sizes[0] is not None and sizes[1] is not None and sizes[0] != sizes[1]:
                 raise ValueError("Expected square matrix, got row and col with mismatched dimensions.")
@@ -401,14 +401,14 @@ class LinearOperatorToeplitz(LinearOperator):
         return concat([sizes, [sizes[-1]]], 0)
 
     def _assert_self_adjoint(self) -> Operation:
-        told = "row and col are not the same, and so this operator is not self-adjoint."
-        return assert_equal(self.row, self.col, message=told)
+        message = "row and col are not the same, and so this operator is not self-adjoint."
+        return assert_equal(self.row, self.col, message=message)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         x = adjoint_of(x) if adjoint_arg else x
         wide = concat([x, zeros_like(x)], axis=-2)
-        found = self._circulant.matmul(wide, adjoint=adjoint, adjoint_arg=False)
-        return cast(found[..., : self.domain_dimension_tensor(), :], self.dtype)
+        result = self._circulant.matmul(wide, adjoint=adjoint, adjoint_arg=False)
+        return cast(result[..., : self.domain_dimension_tensor(), :], self.dtype)
 
     def _trace(self) -> Tensor:
         return cast(self.domain_dimension_tensor(), dtype=self.dtype) * self.col[..., 0]

@@ -39,7 +39,7 @@ from gpuplace.tf1.linear_operators.linear_operator import LinearOperator
 from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
 
-class _OfSizes(LinearOperator):
+class _SizedOperator(LinearOperator):
     """An operator defined by its number of rows and, optionally, its batch shape."""
 
     _assert_proper_shapes: bool
@@ -48,11 +48,11 @@ class _OfSizes(LinearOperator):
     _batch_shape_arg: Tensor | None = None
     _batch_shape_static: Any = None
 
-    def _count(self, given: Any, name: str) -> tuple[Tensor, Any]:
+    def _count(self, argument: Any, name: str) -> tuple[Tensor, Any]:
         """Return a checked number of rows or columns as a tensor, and its value if it is known."""
-        assert_not_ref_type(given, name)
-        count = shape_tensor(given, name=name)
-        known = static_value(count)
+        assert_not_ref_type(argument, name)
+        count = shape_tensor(argument, name=name)
+        static_count = static_value(count)
         if self._assert_proper_shapes:
             checks = [
                 assert_rank(count, 0, message=f"Argument {name} must be a 0-D Tensor."),
@@ -61,18 +61,18 @@ class _OfSizes(LinearOperator):
             count = with_dependencies(checks, count)
         if not count.dtype.is_integer:
             raise TypeError(f"Argument {name} must be integer type.  Found: {count}")
-        if known is not None:
-            if known.ndim != 0:
-                raise ValueError(f"Argument {name} must be a 0-D Tensor.  Found: {known}")
-            if known < 0:
-                raise ValueError(f"Argument {name} must be non-negative.  Found: {known}")
-        return count, known
+        if static_count is not None:
+            if static_count.ndim != 0:
+                raise ValueError(f"Argument {name} must be a 0-D Tensor.  Found: {static_count}")
+            if static_count < 0:
+                raise ValueError(f"Argument {name} must be non-negative.  Found: {static_count}")
+        return count, static_count
 
-    def _set_batch_shape(self, given: Any) -> None:
-        if given is None:
+    def _set_batch_shape(self, argument: Any) -> None:
+        if argument is None:
             return
-        sizes = shape_tensor(given, name="batch_shape_arg")
-        known = self._batch_shape_static = static_value(sizes)
+        sizes = shape_tensor(argument, name="batch_shape_arg")
+        static_sizes = self._batch_shape_static = static_value(sizes)
         if self._assert_proper_shapes:
             checks = [
                 assert_rank(sizes, 1, message="Argument batch_shape must be a 1-D Tensor."),
@@ -81,11 +81,11 @@ class _OfSizes(LinearOperator):
             sizes = with_dependencies(checks, sizes)
         if not sizes.dtype.is_integer:
             raise TypeError(f"Argument batch_shape must be integer type.  Found: {sizes}")
-        if known is not None:
-            if known.ndim != 1:
-                raise ValueError(f"Argument batch_shape must be a 1-D Tensor.  Found: {known}")
-            if np.any(known < 0):
-                raise ValueError(f"Argument batch_shape must be non-negative.  Found:{known}")
+        if static_sizes is not None:
+            if static_sizes.ndim != 1:
+                raise ValueError(f"Argument batch_shape must be a 1-D Tensor.  Found: {static_sizes}")
+            if np.any(static_sizes < 0):
+                raise ValueError(f"Argument batch_shape must be non-negative.  Found:{static_sizes}")
         self._batch_shape_arg = sizes
 
     def _with_batch(self, static: TensorShape) -> TensorShape:
@@ -130,7 +130,7 @@ class _OfSizes(LinearOperator):
         return with_dependencies([assert_compatible_matrix_dimensions(self, x)], x)
 
 
-class LinearOperatorIdentity(_OfSizes):
+class LinearOperatorIdentity(_SizedOperator):
     """Identity matrices.
 
     Args:
@@ -212,9 +212,11 @@ class LinearOperatorIdentity(_OfSizes):
         return self._matmul(rhs, adjoint_arg=adjoint_arg)
 
     def _trace(self) -> Tensor:
-        each = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
-        known = self._least_dimension()
-        return (cast(self._least_dimension_tensor(), self.dtype) if known is None else known) * each
+        batch_ones = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
+        static_dimension = self._least_dimension()
+        if static_dimension is None:
+            return cast(self._least_dimension_tensor(), self.dtype) * batch_ones
+        return static_dimension * batch_ones
 
     def _diag_part(self) -> Tensor:
         return ones(shape=self._diagonal_shape(), dtype=self.dtype)
@@ -231,7 +233,7 @@ class LinearOperatorIdentity(_OfSizes):
             return matrix_set_diag(mat, 1 + matrix_diag_part(mat))
 
 
-class LinearOperatorScaledIdentity(_OfSizes):
+class LinearOperatorScaledIdentity(_SizedOperator):
     """Multiples of the identity.
 
     Args:
@@ -314,8 +316,8 @@ class LinearOperatorScaledIdentity(_OfSizes):
         return self._checked_argument(x) * self._as_matrix(conjugate=adjoint)
 
     def _determinant(self) -> Tensor:
-        found: Tensor = self.multiplier**self._rows
-        return found
+        determinant: Tensor = self.multiplier**self._rows
+        return determinant
 
     def _log_abs_determinant(self) -> Tensor:
         return self._real_rows * log(magnitude(self.multiplier))
@@ -325,11 +327,13 @@ class LinearOperatorScaledIdentity(_OfSizes):
         return self._checked_argument(rhs) / self._as_matrix(conjugate=adjoint)
 
     def _trace(self) -> Tensor:
-        each = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
-        known = self._least_dimension()
-        count = cast(self._least_dimension_tensor(), self.dtype) if known is None else known
-        found: Tensor = self.multiplier * count * each
-        return found
+        batch_ones = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
+        static_dimension = self._least_dimension()
+        count = (
+            cast(self._least_dimension_tensor(), self.dtype) if static_dimension is None else static_dimension
+        )
+        trace: Tensor = self.multiplier * count * batch_ones
+        return trace
 
     def _diag_part(self) -> Tensor:
         return ones(shape=self._diagonal_shape(), dtype=self.dtype) * self.multiplier[..., None]
@@ -347,7 +351,7 @@ class LinearOperatorScaledIdentity(_OfSizes):
             return matrix_set_diag(mat, factors + matrix_diag_part(mat))
 
 
-class LinearOperatorZeros(_OfSizes):
+class LinearOperatorZeros(_SizedOperator):
     """Matrices of zeros.
 
     Args:
@@ -400,11 +404,11 @@ class LinearOperatorZeros(_OfSizes):
             columns: Any = num_rows if num_columns is None else num_columns
             self._num_rows, self._num_rows_static = self._count(num_rows, "num_rows")
             self._num_columns, self._num_columns_static = self._count(columns, "num_columns")
-            known = self._num_rows_static, self._num_columns_static
-            if is_square and known[0] is not None and known[1] is not None and known[0] != known[1]:
+            counts = self._num_rows_static, self._num_columns_static
+            if is_square and counts[0] is not None and counts[1] is not None and counts[0] != counts[1]:
                 raise ValueError(
                     "LinearOperatorZeros initialized as is_square=True, but got "
-                    f"num_rows({known[0]}) != num_columns({known[1]})"
+                    f"num_rows({counts[0]}) != num_columns({counts[1]})"
                 )
             self._set_batch_shape(batch_shape)
 
@@ -432,10 +436,10 @@ class LinearOperatorZeros(_OfSizes):
             else:
                 sizes = shape_of(x)
         else:
-            given = shape_of(x)
+            x_sizes = shape_of(x)
             rows = self._num_columns if adjoint else self._num_rows
-            columns = given[-2] if adjoint_arg else given[-1]
-            sizes = concat([given[:-2], [rows, columns]], axis=0)
+            columns = x_sizes[-2] if adjoint_arg else x_sizes[-1]
+            sizes = concat([x_sizes[:-2], [rows, columns]], axis=0)
         return self._in_batch(zeros(shape=sizes, dtype=x.dtype))
 
     def _determinant(self) -> Tensor:

@@ -138,25 +138,25 @@ class LinearOperator(abc.ABC):
     @property
     def is_square(self) -> bool | None:
         """Whether it is square; None if unknown."""
-        found: bool | None = self.domain_dimension == self.range_dimension
-        if self._is_square is False and found:
+        is_square: bool | None = self.domain_dimension == self.range_dimension
+        if self._is_square is False and is_square:
             raise ValueError("User set is_square hint to False, but the operator was square.")
-        return found if self._is_square is None else self._is_square
+        return is_square if self._is_square is None else self._is_square
 
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The variables that it and its parts read."""
-        found: dict[int, Variable] = {}
+        variables: dict[int, Variable] = {}
         for _, value in sorted(vars(self).items()):
             for one in value if isinstance(value, list) else [value]:
                 within = one.variables if isinstance(one, LinearOperator) else [one]
-                found.update((id(part), part) for part in within if isinstance(part, Variable))
-        return tuple(found.values())
+                variables.update((id(part), part) for part in within if isinstance(part, Variable))
+        return tuple(variables.values())
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
         """The trainable ones of these variables."""
-        return tuple(one for one in self.variables if one.trainable)
+        return tuple(variable for variable in self.variables if variable.trainable)
 
     def _can_use_cholesky(self) -> bool | None:
         return self.is_self_adjoint and self.is_positive_definite
@@ -245,10 +245,10 @@ class LinearOperator(abc.ABC):
         """
         return self._dimension_tensor(self.range_dimension, -2, name)
 
-    def _dimension_tensor(self, known: Dimension, axis: int, name: str) -> Tensor:
+    def _dimension_tensor(self, static_dimension: Dimension, axis: int, name: str) -> Tensor:
         with self._name_scope(name):
-            if known.value is not None:
-                return convert_to_tensor(known.value)
+            if static_dimension.value is not None:
+                return convert_to_tensor(static_dimension.value)
             return self.shape_tensor()[axis]
 
     # Checks
@@ -513,8 +513,8 @@ class LinearOperator(abc.ABC):
         if self.is_self_adjoint is True:
             return self
         with self._name_scope(name):
-            found: LinearOperator = algebra.adjoint(self)
-            return found
+            result: LinearOperator = algebra.adjoint(self)
+            return result
 
     H = property(adjoint, None)
     """The adjoint."""
@@ -532,8 +532,8 @@ class LinearOperator(abc.ABC):
             if holds is False:
                 raise ValueError(f"Cannot take the Inverse: This operator represents a {what} matrix.")
         with self._name_scope(name):
-            found: LinearOperator = algebra.inverse(self)
-            return found
+            result: LinearOperator = algebra.inverse(self)
+            return result
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
         """Return the Cholesky factor.
@@ -549,8 +549,8 @@ class LinearOperator(abc.ABC):
                 "Cannot take the Cholesky decomposition: Not a positive definite self adjoint matrix."
             )
         with self._name_scope(name):
-            found: LinearOperator = algebra.cholesky(self)
-            return found
+            result: LinearOperator = algebra.cholesky(self)
+            return result
 
     # Matrices
 

@@ -186,12 +186,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         of_base = self.base_operator.log_abs_determinant()
         if self._use_cholesky:
             diagonal = matrix_diag_part(cholesky_of(self._capacitance()))
-            found = 2 * reduce_sum(log(diagonal), axis=[-1])
+            determinant = 2 * reduce_sum(log(diagonal), axis=[-1])
         else:
-            found = log(magnitude(matrix_determinant(self._capacitance())))
+            determinant = log(magnitude(matrix_determinant(self._capacitance())))
             if self.dtype.is_complex:
-                found = cast(found, dtype=self.dtype)
-        return found + of_diagonal + of_base
+                determinant = cast(determinant, dtype=self.dtype)
+        return determinant + of_diagonal + of_base
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         base = self.base_operator
@@ -211,5 +211,5 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     def _capacitance(self) -> Tensor:
         along = matmul(self.v, self.base_operator.solve(self.u), adjoint_a=True)
-        found: Tensor = self._diag_operator.inverse().add_to_tensor(along)
-        return found
+        capacitance: Tensor = self._diag_operator.inverse().add_to_tensor(along)
+        return capacitance

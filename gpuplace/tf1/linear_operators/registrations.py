@@ -48,13 +48,13 @@ _TRIANGULAR: dict[str, Any] = {"is_non_singular": True, "is_self_adjoint": False
 
 def _hints(one: LinearOperator, **others: Any) -> dict[str, Any]:
     """Return the properties of an operator as hints for another one with the same properties."""
-    known = {
+    properties = {
         "is_non_singular": one.is_non_singular,
         "is_self_adjoint": one.is_self_adjoint,
         "is_positive_definite": one.is_positive_definite,
         "is_square": True,
     }
-    return {**known, **others}
+    return {**properties, **others}
 
 
 # Adjoints
@@ -191,8 +191,8 @@ def _are_square(a: LinearOperator, b: LinearOperator) -> bool | None:
     if a.is_square and b.is_square:
         return True
     if a.is_square is False and b.is_square is False:
-        found: bool | None = a.range_dimension == b.domain_dimension
-        return found
+        is_square: bool | None = a.range_dimension == b.domain_dimension
+        return is_square
     if a.is_square != b.is_square and a.is_square is not None:
         return False
     return None
@@ -238,8 +238,8 @@ def _solution(a: LinearOperator, b: LinearOperator) -> LinearOperator:
 
 @RegisterSolve(LinearOperatorInversion, LinearOperator)
 def _solution_of_inversion(a: LinearOperatorInversion, b: LinearOperator) -> LinearOperator:
-    found: LinearOperator = a.operator.matmul(b)
-    return found
+    product: LinearOperator = a.operator.matmul(b)
+    return product
 
 
 @RegisterMatmul(LinearOperatorIdentity, LinearOperator)

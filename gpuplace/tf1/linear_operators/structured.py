@@ -64,11 +64,11 @@ class LinearOperatorFullMatrix(LinearOperator):
         with name_scope(name, values=[matrix]):
             self._matrix = convert_nonref_to_tensor(matrix, name="matrix")
             allowed = [float16, float32, float64, complex64, complex128]
-            given = convert_to_tensor(self._matrix, name="matrix")
-            if given.dtype.base_dtype not in allowed:
-                raise TypeError(f"Argument matrix must have dtype in {allowed}.  Found: {given.dtype}")
-            if given.shape.ndims is not None and given.shape.ndims < 2:
-                raise ValueError(f"Argument matrix must have at least 2 dimensions.  Found: {given}")
+            tensor = convert_to_tensor(self._matrix, name="matrix")
+            if tensor.dtype.base_dtype not in allowed:
+                raise TypeError(f"Argument matrix must have dtype in {allowed}.  Found: {tensor.dtype}")
+            if tensor.shape.ndims is not None and tensor.shape.ndims < 2:
+                raise ValueError(f"Argument matrix must have at least 2 dimensions.  Found: {tensor}")
             super().__init__(
                 dtype=self._matrix.dtype,
                 graph_parents=[self._matrix],
@@ -80,8 +80,8 @@ class LinearOperatorFullMatrix(LinearOperator):
             )
 
     def _shape(self) -> TensorShape:
-        found: TensorShape = self._matrix.shape
-        return found
+        shape: TensorShape = self._matrix.shape
+        return shape
 
     def _shape_tensor(self) -> Tensor:
         return shape_of(self._matrix)
@@ -150,19 +150,26 @@ class LinearOperatorDiag(LinearOperator):
         return concat([sizes, [sizes[-1]]], 0)
 
     def _assert_non_singular(self) -> Operation:
-        told = "Singular operator:  Diagonal contained zero values."
-        return assert_no_entries_with_modulus_zero(self._diag, message=told)
+        message = "Singular operator:  Diagonal contained zero values."
+        return assert_no_entries_with_modulus_zero(self._diag, message=message)
 
     def _assert_positive_definite(self) -> Operation:
         if self.dtype.is_complex:
-            told = "Diagonal operator had diagonal entries with non-positive real part, thus was not positive definite."
+            message = (
+                "Diagonal operator had diagonal entries with non-positive real part,"
+                " thus was not positive definite."
+            )
         else:
-            told = "Real diagonal operator had non-positive diagonal entries, thus was not positive definite."
-        return assert_positive(real(self._diag), message=told)
+            message = (
+                "Real diagonal operator had non-positive diagonal entries, thus was not positive definite."
+            )
+        return assert_positive(real(self._diag), message=message)
 
     def _assert_self_adjoint(self) -> Operation:
-        told = "This diagonal operator contained non-zero imaginary values.   Thus it was not self-adjoint."
-        return assert_zero_imag_part(self._diag, message=told)
+        message = (
+            "This diagonal operator contained non-zero imaginary values.   Thus it was not self-adjoint."
+        )
+        return assert_zero_imag_part(self._diag, message=message)
 
     def _term(self, adjoint: bool) -> Any:
         return conj(self._diag) if adjoint else self._diag
@@ -173,15 +180,15 @@ class LinearOperatorDiag(LinearOperator):
         return expand_dims(term, -1) * x
 
     def _matvec(self, x: Tensor, adjoint: bool = False) -> Tensor:
-        found: Tensor = self._term(adjoint) * x
-        return found
+        product: Tensor = self._term(adjoint) * x
+        return product
 
     def _determinant(self) -> Tensor:
         return reduce_prod(self._diag, axis=[-1])
 
     def _log_abs_determinant(self) -> Tensor:
-        found = reduce_sum(log(magnitude(self._diag)), axis=[-1])
-        return cast(found, dtype=self.dtype) if self.dtype.is_complex else found
+        determinant = reduce_sum(log(magnitude(self._diag)), axis=[-1])
+        return cast(determinant, dtype=self.dtype) if self.dtype.is_complex else determinant
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         term = self._term(adjoint)
@@ -245,15 +252,15 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return matrix_diag_part(self._tril)
 
     def _shape(self) -> TensorShape:
-        found: TensorShape = self._tril.shape
-        return found
+        shape: TensorShape = self._tril.shape
+        return shape
 
     def _shape_tensor(self) -> Tensor:
         return shape_of(self._tril)
 
     def _assert_non_singular(self) -> Operation:
-        told = "Singular operator:  Diagonal contained zero values."
-        return assert_no_entries_with_modulus_zero(self._diagonal(), message=told)
+        message = "Singular operator:  Diagonal contained zero values."
+        return assert_no_entries_with_modulus_zero(self._diagonal(), message=message)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return matmul(self._triangle(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
@@ -340,8 +347,8 @@ class LinearOperatorHouseholder(LinearOperator):
         return no_op("assert_self_adjoint")
 
     def _unit(self, axis: Any) -> Tensor:
-        found: Tensor = axis / norm(axis, axis=-1, keepdims=True)
-        return found
+        unit: Tensor = axis / norm(axis, axis=-1, keepdims=True)
+        return unit
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         axis = convert_to_tensor(self.reflection_axis)

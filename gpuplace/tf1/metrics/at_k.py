@@ -47,8 +47,8 @@ __all__ = [
 
 
 def _named(name: str, k: int | None, class_id: int | None) -> str:
-    found = f"{name}_at_k" if k is None else "%s_at_%d" % (name, k)  # noqa: UP031 - refuses what is no number
-    return found if class_id is None else "%s_class%d" % (found, class_id)  # noqa: UP031
+    full_name = f"{name}_at_k" if k is None else "%s_at_%d" % (name, k)  # noqa: UP031 - refuses what is no number
+    return full_name if class_id is None else "%s_class%d" % (full_name, class_id)  # noqa: UP031
 
 
 def _converted(ids: Any) -> Any:
@@ -83,12 +83,12 @@ def _sparse_expanded(labels: SparseTensor, is_lower: Any, scope: str) -> Any:
         return [sparse.indices, sparse.values, sparse.dense_shape]
 
     shape: Any = labels.dense_shape
-    found = cond(
+    expanded = cond(
         is_lower,
         lambda: parts(sparse_reshape(labels, concat([shape, [1]], 0), name=scope)),
         lambda: parts(labels),
     )
-    return SparseTensor(*found)
+    return SparseTensor(*expanded)
 
 
 def _of_class(ids: TensorLike, class_id: int) -> SparseTensor:
@@ -98,23 +98,23 @@ def _of_class(ids: TensorLike, class_id: int) -> SparseTensor:
         return sparse_retain(ids, equal(ids.values, class_id))
     sizes = reshaping.shape(ids, out_type=int64)
     last: Any = reshaping.size(sizes) - 1
-    wanted = fill(reduced_shape(sizes, reshaping.reshape(last, [1])), cast(class_id, int64))
-    found = set_intersection(wanted, ids)
-    return SparseTensor(found.indices, found.values, sizes)
+    class_ids = fill(reduced_shape(sizes, reshaping.reshape(last, [1])), cast(class_id, int64))
+    matches = set_intersection(class_ids, ids)
+    return SparseTensor(matches.indices, matches.values, sizes)
 
 
 def _count(
-    kind: str, labels: Any, found: Any, k: int | None, class_id: int | None, weights: Any
+    kind: str, labels: Any, predictions: Any, k: int | None, class_id: int | None, weights: Any
 ) -> tuple[Any, Any]:
     """Return the number of true positives, false positives or false negatives: so far, and with this batch."""
-    with name_scope(None, _named(kind, k, class_id), [found, labels, weights]) as scope:
-        with name_scope(None, f"{kind}s", [found, labels, weights]):
+    with name_scope(None, _named(kind, k, class_id), [predictions, labels, weights]) as scope:
+        with name_scope(None, f"{kind}s", [predictions, labels, weights]):
             if class_id is not None:
-                labels, found = _of_class(labels, class_id), _of_class(found, class_id)
+                labels, predictions = _of_class(labels, class_id), _of_class(predictions, class_id)
             if kind == "true_positive":
-                sets = set_intersection(found, labels)
+                sets = set_intersection(predictions, labels)
             else:
-                sets = set_difference(found, labels, aminusb=kind == "false_positive")
+                sets = set_difference(predictions, labels, aminusb=kind == "false_positive")
             number: Any = cast(set_size(sets), float64)
             if weights is not None:
                 with get_default_graph().control_dependencies([assert_broadcastable(weights, number)]):
@@ -124,7 +124,7 @@ def _count(
         return count, assign_add(count, total, name="update")
 
 
-def _share(
+def _ratio(
     labels: TensorLike | SparseTensor | SparseTensorValue,
     predictions_idx: TensorLike,
     k: int | None = None,
@@ -140,15 +140,15 @@ def _share(
     """Return the ratio of true positives to their sum with another count."""
     with name_scope(name, _named(kind, k, class_id), [predictions_idx, labels, weights]) as scope:
         labels = _expanded(labels, predictions_idx)
-        found = cast(predictions_idx, int64)
-        right, right_update = _count("true_positive", labels, found, k, class_id, weights)
-        wrong, wrong_update = _count(other, labels, found, k, class_id, weights)
+        class_ids = cast(predictions_idx, int64)
+        right, right_update = _count("true_positive", labels, class_ids, k, class_id, weights)
+        wrong, wrong_update = _count(other, labels, class_ids, k, class_id, weights)
         value = div(right, add(right, wrong), name=scope)
         update = div(right_update, add(right_update, wrong_update), name="update")
         return collected(value, update, metrics_collections, updates_collections)
 
 
-def _share_of_scores(
+def _ratio_of_scores(
     labels: TensorLike | SparseTensor | SparseTensorValue,
     predictions: TensorLike,
     k: int,
@@ -163,10 +163,10 @@ def _share_of_scores(
 ) -> Metric:
     with name_scope(name, _named(kind, k, class_id), [predictions, labels, weights]) as scope:
         rest = (k, class_id, weights, metrics_collections, updates_collections, scope)
-        return _share(labels, top_k(predictions, k)[1], *rest, kind=kind, other=other)
+        return _ratio(labels, top_k(predictions, k)[1], *rest, kind=kind, other=other)
 
 
-@variant_of(_share_of_scores, kind="precision", other="false_positive")
+@variant_of(_ratio_of_scores, kind="precision", other="false_positive")
 def precision_at_k() -> None:
     """Return the fraction of the best classes that are among the labels.
 
@@ -188,7 +188,7 @@ def precision_at_k() -> None:
     """
 
 
-@variant_of(_share, kind="precision", other="false_positive")
+@variant_of(_ratio, kind="precision", other="false_positive")
 def precision_at_top_k() -> None:
     """Return the fraction of given classes that are among the labels.
 
@@ -210,7 +210,7 @@ def precision_at_top_k() -> None:
     """
 
 
-@variant_of(_share_of_scores, kind="recall", other="false_negative")
+@variant_of(_ratio_of_scores, kind="recall", other="false_negative")
 def recall_at_k() -> None:
     """Return the fraction of labels that are among the best classes.
 
@@ -232,7 +232,7 @@ def recall_at_k() -> None:
     """
 
 
-@variant_of(_share, kind="recall", other="false_negative")
+@variant_of(_ratio, kind="recall", other="false_negative")
 def recall_at_top_k() -> None:
     """Return the fraction of labels that are among given classes.
 
@@ -302,10 +302,10 @@ def _average_precision(labels: TensorLike, classes: Tensor) -> Tensor:
         if k is None:
             raise ValueError("The last dimension of predictions_idx must be set.")
         labels = _expanded(labels, classes)
-        found = reshaping.expand_dims(classes, -1, name="predictions_idx_per_k")
-        wanted = _for_each_rank(labels, k)
+        predicted = reshaping.expand_dims(classes, -1, name="predictions_idx_per_k")
+        repeated = _for_each_rank(labels, k)
         with name_scope("relevant_per_k"):
-            right = cast(set_size(set_intersection(found, wanted)), float64)
+            right = cast(set_size(set_intersection(predicted, repeated)), float64)
         right_so_far = cumsum(right, -1, name="tp_per_k")
         so_far = cumsum(ones_like(right), -1, name="retrieved_per_k")
         precision = div(right_so_far, so_far, name="precision_per_k")
@@ -347,22 +347,22 @@ def average_precision_at_k(
         raise ValueError(f"Invalid k={k}.")
     with name_scope(name, _named("average_precision", k, None), [predictions, labels, weights]) as scope:
         highest = top_k(predictions, k)[1]
-        each: Any = _average_precision(_without_unknown(_converted(labels), predictions), highest)
-        given = None
+        precisions: Any = _average_precision(_without_unknown(_converted(labels), predictions), highest)
+        example_weights = None
         if weights is not None:
-            given = broadcast_weights(cast(weights, float64), each)
-            each = multiply(each, given)
-        with name_scope(None, "max", [each]) as part:
+            example_weights = broadcast_weights(cast(weights, float64), precisions)
+            precisions = multiply(precisions, example_weights)
+        with name_scope(None, "max", [precisions]) as part:
             greatest = gathered([], float64, part)
             number: Any = (
-                cast(reshaping.size(each, name="batch_max"), float64)
-                if given is None
-                else reduce_sum(given, name="batch_max")
+                cast(reshaping.size(precisions, name="batch_max"), float64)
+                if example_weights is None
+                else reduce_sum(example_weights, name="batch_max")
             )
             greatest_update = assign_add(greatest, number, name="update")
-        with name_scope(None, "total", [each]) as part:
+        with name_scope(None, "total", [precisions]) as part:
             total = gathered([], float64, part)
-            total_update = assign_add(total, reduce_sum(each, name="batch_total"), name="update")
+            total_update = assign_add(total, reduce_sum(precisions, name="batch_total"), name="update")
         value = div_no_nan(total, greatest, name="mean")
         return collected(
             value,
@@ -390,5 +390,5 @@ def sparse_precision_at_k(*args: Any, **kwargs: Any) -> Metric:
         **kwargs: its keyword arguments.
     """
     at_k: Any = precision_at_k
-    found: Metric = at_k(*args, **kwargs)
-    return found
+    metric: Metric = at_k(*args, **kwargs)
+    return metric

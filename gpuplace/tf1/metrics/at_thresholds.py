@@ -65,7 +65,7 @@ def _counts(
     predictions: Any,
     thresholds: Sequence[float],
     weights: Any,
-    wanted: Sequence[str] = tuple(_COUNTS),
+    selected: Sequence[str] = tuple(_COUNTS),
 ) -> tuple[Counts, Counts]:
     """Return the counts so far, and the operations that add a batch and return the new counts."""
     with get_default_graph().control_dependencies(
@@ -78,16 +78,16 @@ def _counts(
     column = reshaping.reshape(predictions, [-1, 1])
     row = reshaping.reshape(cast(labels, bool_type), [1, -1])
     number = len(thresholds)
-    known = column.shape[0].value
-    length = reshaping.shape(column)[0] if known is None else known
+    static_count = column.shape[0].value
+    length = reshaping.shape(column)[0] if static_count is None else static_count
     limits = tile(reshaping.expand_dims(constant.constant(thresholds), [1]), stack([1, length]))
     times = [number, 1]
     above = greater(tile(reshaping.transpose(column), times), limits)
-    found = {True: above}
-    if any(not _COUNTS[key][2] for key in wanted):
-        found[False] = logical_not(above)
+    predicted = {True: above}
+    if any(not _COUNTS[key][2] for key in selected):
+        predicted[False] = logical_not(above)
     truth = {True: tile(row, times)}
-    if any(not _COUNTS[key][1] for key in wanted):
+    if any(not _COUNTS[key][1] for key in selected):
         truth[False] = logical_not(truth[True])
     shares = None
     if weights is not None:
@@ -95,16 +95,16 @@ def _counts(
         shares = tile(reshaping.reshape(weights, [1, -1]), times)
     values, updates = {}, {}
     for key, (name, label, prediction) in _COUNTS.items():
-        if key in wanted:
+        if key in selected:
             values[key] = gathered([number], float32, name)
-            hits: Any = cast(logical_and(truth[label], found[prediction]), float32)
+            hits: Any = cast(logical_and(truth[label], predicted[prediction]), float32)
             if shares is not None:
                 hits = hits * shares
             updates[key] = assign_add(values[key], reduce_sum(hits, 1))
     return values, updates
 
 
-def _evenly(number: int, last: float) -> list[float]:
+def _even_thresholds(number: int, last: float) -> list[float]:
     """Return thresholds: the first below 0, the last at ``last``, the others evenly spaced between 0 and 1."""
     return [-_BESIDE, *((index + 1) / (number - 1) for index in range(number - 2)), last]
 
@@ -115,7 +115,7 @@ def _number(counts: Counts, called: str) -> Any:
     return reshaping.identity(number) if called == "value" else number
 
 
-def _share(name: str) -> Callable[[Counts, str], Tensor]:
+def _ratio(name: str) -> Callable[[Counts, str], Tensor]:
     """Return a function that computes the ratio of true positives to their sum with another count."""
 
     def share(counts: Counts, called: str) -> Tensor:
@@ -125,7 +125,7 @@ def _share(name: str) -> Callable[[Counts, str], Tensor]:
     return share
 
 
-def _figure(
+def _metric_at_thresholds(
     labels: TensorLike,
     predictions: TensorLike,
     thresholds: Sequence[float],
@@ -135,15 +135,15 @@ def _figure(
     name: str | None = None,
     *,
     scope: str = "",
-    wanted: Sequence[str] = tuple(_COUNTS),
+    selected: Sequence[str] = tuple(_COUNTS),
     of: Callable[[Counts, str], Any] = _number,
 ) -> Metric:
     """Return a metric that a function computes from the counts."""
-    given: list[Any] = [labels, predictions, weights]
-    with variable_scope(name, scope, given):
+    arguments: list[Any] = [labels, predictions, weights]
+    with variable_scope(name, scope, arguments):
         # A list has no dtype: TensorFlow rejects it here, with Python's AttributeError.
-        scores = convert_to_tensor(given[1], given[1].dtype)
-        now, added = _counts(labels, scores, thresholds, weights, wanted)
+        scores = convert_to_tensor(arguments[1], arguments[1].dtype)
+        now, added = _counts(labels, scores, thresholds, weights, selected)
         value, update = of(now, "value"), of(added, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
@@ -192,7 +192,7 @@ def auc(
     if curve not in ("ROC", "PR"):
         raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
     if thresholds is None:
-        limits = _evenly(num_thresholds, 1 + _BESIDE)
+        limits = _even_thresholds(num_thresholds, 1 + _BESIDE)
     else:
         limits = [-_BESIDE, *sorted(thresholds), 1 + _BESIDE]
 
@@ -200,7 +200,7 @@ def auc(
         return _area(counts, called, curve, summation_method)
 
     rest = (weights, metrics_collections, updates_collections, name)
-    return _figure(labels, predictions, limits, *rest, scope="auc", of=area)
+    return _metric_at_thresholds(labels, predictions, limits, *rest, scope="auc", of=area)
 
 
 def _area(counts: Counts, called: str, curve: str, method: str) -> Tensor:
@@ -286,9 +286,11 @@ def sensitivity_at_specificity(
         nearest = cast(argmin(magnitude(shares - specificity), 0), int32)
         return div(tp[nearest], tp[nearest] + fn[nearest] + _BESIDE, called)
 
-    limits = _evenly(num_thresholds, 1 + _BESIDE)
+    limits = _even_thresholds(num_thresholds, 1 + _BESIDE)
     rest = (weights, metrics_collections, updates_collections, name)
-    return _figure(labels, predictions, limits, *rest, scope="sensitivity_at_specificity", of=sensitivity)
+    return _metric_at_thresholds(
+        labels, predictions, limits, *rest, scope="sensitivity_at_specificity", of=sensitivity
+    )
 
 
 def specificity_at_sensitivity(
@@ -331,12 +333,16 @@ def specificity_at_sensitivity(
         last = cast(argmax(cumsum(nearest), 0), int32)  # among thresholds that are equally near
         return div(tn[last], tn[last] + fp[last] + _BESIDE, called)
 
-    limits = _evenly(num_thresholds, 1 - _BESIDE)
+    limits = _even_thresholds(num_thresholds, 1 - _BESIDE)
     rest = (weights, metrics_collections, updates_collections, name)
-    return _figure(labels, predictions, limits, *rest, scope="specificity_at_sensitivity", of=specificity)
+    return _metric_at_thresholds(
+        labels, predictions, limits, *rest, scope="specificity_at_sensitivity", of=specificity
+    )
 
 
-@variant_of(_figure, scope="precision_at_thresholds", wanted=("tp", "fp"), of=_share("precision"))
+@variant_of(
+    _metric_at_thresholds, scope="precision_at_thresholds", selected=("tp", "fp"), of=_ratio("precision")
+)
 def precision_at_thresholds() -> None:
     """Return, for each threshold, the fraction of predictions above it that are correct.
 
@@ -359,7 +365,7 @@ def precision_at_thresholds() -> None:
     """
 
 
-@variant_of(_figure, scope="recall_at_thresholds", wanted=("tp", "fn"), of=_share("recall"))
+@variant_of(_metric_at_thresholds, scope="recall_at_thresholds", selected=("tp", "fn"), of=_ratio("recall"))
 def recall_at_thresholds() -> None:
     """Return, for each threshold, the fraction of true labels whose prediction is above it.
 
@@ -382,7 +388,7 @@ def recall_at_thresholds() -> None:
     """
 
 
-@variant_of(_figure, scope="true_positives", wanted=("tp",), of=_number)
+@variant_of(_metric_at_thresholds, scope="true_positives", selected=("tp",), of=_number)
 def true_positives_at_thresholds() -> None:
     """Return, for each threshold, the number of predictions above it whose label is true.
 
@@ -405,7 +411,7 @@ def true_positives_at_thresholds() -> None:
     """
 
 
-@variant_of(_figure, scope="false_positives", wanted=("fp",), of=_number)
+@variant_of(_metric_at_thresholds, scope="false_positives", selected=("fp",), of=_number)
 def false_positives_at_thresholds() -> None:
     """Return, for each threshold, the number of predictions above it whose label is false.
 
@@ -428,7 +434,7 @@ def false_positives_at_thresholds() -> None:
     """
 
 
-@variant_of(_figure, scope="true_negatives", wanted=("tn",), of=_number)
+@variant_of(_metric_at_thresholds, scope="true_negatives", selected=("tn",), of=_number)
 def true_negatives_at_thresholds() -> None:
     """Return, for each threshold, the number of predictions not above it whose label is false.
 
@@ -451,7 +457,7 @@ def true_negatives_at_thresholds() -> None:
     """
 
 
-@variant_of(_figure, scope="false_negatives", wanted=("fn",), of=_number)
+@variant_of(_metric_at_thresholds, scope="false_negatives", selected=("fn",), of=_number)
 def false_negatives_at_thresholds() -> None:
     """Return, for each threshold, the number of predictions not above it whose label is true.
 

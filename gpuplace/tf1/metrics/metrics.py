@@ -149,15 +149,15 @@ def mean(
     Raises:
         ValueError: the shape of the weights does not match.
     """
-    given: Any = weights
-    with variable_scope(name, "mean", [values, given]):
+    scope_weights: Any = weights
+    with variable_scope(name, "mean", [values, scope_weights]):
         numbers: Any = cast(values, float32)
         total, count = gathered([], float32, "total"), gathered([], float32, "count")
-        if given is None:
+        if scope_weights is None:
             number = cast(reshaping.size(numbers), float32)
         else:
-            numbers, _, given = aligned(numbers, None, given)
-            share = broadcast_weights(cast(given, float32), numbers)
+            numbers, _, scope_weights = aligned(numbers, None, scope_weights)
+            share = broadcast_weights(cast(scope_weights, float32), numbers)
             numbers = multiply(numbers, share)
             number = reduce_sum(share)
         update_total = assign_add(total, reduce_sum(numbers))
@@ -180,18 +180,20 @@ def _average_of(
     compared: Callable[[Any, Any], Tensor] = squared_difference,
 ) -> Metric:
     """Return the mean of a function of labels and predictions."""
-    found, truth, share = aligned(predictions, labels, weights)
-    return mean(compared(truth, found), share, metrics_collections, updates_collections, name or default_name)
+    predicted, truth, share = aligned(predictions, labels, weights)
+    return mean(
+        compared(truth, predicted), share, metrics_collections, updates_collections, name or default_name
+    )
 
 
-def _is_right(truth: Tensor, found: Tensor) -> Tensor:
-    if truth.dtype != found.dtype:
-        found = cast(found, truth.dtype)
-    return cast(equal(found, truth), float32)
+def _is_right(truth: Tensor, predicted: Tensor) -> Tensor:
+    if truth.dtype != predicted.dtype:
+        predicted = cast(predicted, truth.dtype)
+    return cast(equal(predicted, truth), float32)
 
 
-def _error(truth: TensorLike, found: Any) -> Tensor:
-    return magnitude(found - truth)
+def _error(truth: TensorLike, predicted: Any) -> Tensor:
+    return magnitude(predicted - truth)
 
 
 @variant_of(_average_of, default_name="accuracy", compared=_is_right)
@@ -278,12 +280,12 @@ def root_mean_squared_error(
     Raises:
         ValueError: the shapes do not match.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    value, update = mean_squared_error(truth, found, share, None, None, name or "root_mean_squared_error")
+    predicted, truth, share = aligned(predictions, labels, weights)
+    value, update = mean_squared_error(truth, predicted, share, None, None, name or "root_mean_squared_error")
     return collected(sqrt(value), sqrt(update), metrics_collections, updates_collections)
 
 
-def _counted(
+def _count_pairs(
     labels: TensorLike,
     predictions: TensorLike,
     weights: TensorLike | None = None,
@@ -296,13 +298,13 @@ def _counted(
     prediction: bool = True,
 ) -> Metric:
     """Return the number of elements with this label and this prediction."""
-    given: list[Any] = [predictions, labels, weights]
-    with variable_scope(name, scope, given):
+    arguments: list[Any] = [predictions, labels, weights]
+    with variable_scope(name, scope, arguments):
         predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
-        found = logical_and(equal(labels, label), equal(predictions, prediction))
-        assert_type(found, bool_type)
+        matches = logical_and(equal(labels, label), equal(predictions, prediction))
+        assert_type(matches, bool_type)
         count = gathered([], float32, "count")
-        values = cast(found, float32)
+        values = cast(matches, float32)
         if weights is not None:
             fits = assert_rank_in(weights, (0, reshaping.rank(values)))
             with get_default_graph().control_dependencies([fits]):
@@ -312,7 +314,7 @@ def _counted(
         return collected(value, update, metrics_collections, updates_collections)
 
 
-@variant_of(_counted, scope="true_positives")
+@variant_of(_count_pairs, scope="true_positives")
 def true_positives() -> None:
     """Return the number of true predictions whose label is true.
 
@@ -332,7 +334,7 @@ def true_positives() -> None:
     """
 
 
-@variant_of(_counted, scope="false_positives", label=False)
+@variant_of(_count_pairs, scope="false_positives", label=False)
 def false_positives() -> None:
     """Return the number of true predictions whose label is false.
 
@@ -352,7 +354,7 @@ def false_positives() -> None:
     """
 
 
-@variant_of(_counted, scope="true_negatives", label=False, prediction=False)
+@variant_of(_count_pairs, scope="true_negatives", label=False, prediction=False)
 def true_negatives() -> None:
     """Return the number of false predictions whose label is false.
 
@@ -372,7 +374,7 @@ def true_negatives() -> None:
     """
 
 
-@variant_of(_counted, scope="false_negatives", prediction=False)
+@variant_of(_count_pairs, scope="false_negatives", prediction=False)
 def false_negatives() -> None:
     """Return the number of false predictions whose label is true.
 
@@ -392,7 +394,7 @@ def false_negatives() -> None:
     """
 
 
-def _share_of(
+def _ratio_of_counts(
     labels: TensorLike,
     predictions: TensorLike,
     weights: TensorLike | None = None,
@@ -404,8 +406,8 @@ def _share_of(
     other: Callable[..., Metric] = mean,
 ) -> Metric:
     """Return the ratio of true positives to their sum with another count."""
-    given: list[Any] = [predictions, labels, weights]
-    with variable_scope(name, scope, given):
+    arguments: list[Any] = [predictions, labels, weights]
+    with variable_scope(name, scope, arguments):
         predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
         right, update_right = true_positives(labels, predictions, weights)
         wrong, update_wrong = other(labels, predictions, weights)
@@ -418,7 +420,7 @@ def _share_of(
         return collected(value, update, metrics_collections, updates_collections)
 
 
-@variant_of(_share_of, scope="precision", other=false_positives)
+@variant_of(_ratio_of_counts, scope="precision", other=false_positives)
 def precision() -> None:
     """Return the fraction of true predictions whose label is true.
 
@@ -438,7 +440,7 @@ def precision() -> None:
     """
 
 
-@variant_of(_share_of, scope="recall", other=false_negatives)
+@variant_of(_ratio_of_counts, scope="recall", other=false_negatives)
 def recall() -> None:
     """Return the fraction of true labels that are predicted.
 
@@ -486,15 +488,15 @@ def mean_iou(
     """
     values: Any = [predictions, labels, weights]
     with variable_scope(name, "mean_iou", values):
-        found, truth = values[:2]
-        found.get_shape().assert_is_compatible_with(truth.get_shape())
+        predicted, truth = values[:2]
+        predicted.get_shape().assert_is_compatible_with(truth.get_shape())
         matrix = gathered([num_classes, num_classes], float64, "total_confusion_matrix")
-        found, truth = cast(found, int64), cast(truth, int64)
+        predicted, truth = cast(predicted, int64), cast(truth, int64)
         count = cast(num_classes, int64)
 
-        found, truth = as_vector(found), as_vector(truth)
+        predicted, truth = as_vector(predicted), as_vector(truth)
         share = None if weights is None else as_vector(values[2])
-        batch = confusion_matrix(truth, found, count, dtype=float64, weights=share)
+        batch = confusion_matrix(truth, predicted, count, dtype=float64, weights=share)
         update = assign_add(matrix, batch)
         rows = cast(reduce_sum(matrix, 0), float32)
         columns = cast(reduce_sum(matrix, 1), float32)

@@ -63,8 +63,8 @@ def mean_cosine_distance(
     Raises:
         ValueError: the shapes do not match.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    cosines = reduce_sum(multiply(found, truth), axis=[dim], keepdims=True)
+    predicted, truth, share = aligned(predictions, labels, weights)
+    cosines = reduce_sum(multiply(predicted, truth), axis=[dim], keepdims=True)
     similar, update_similar = mean(cosines, share, None, None, name or "mean_cosine_distance")
     value, update = subtract(1.0, similar), subtract(1.0, update_similar)
     return collected(value, update, metrics_collections, updates_collections)
@@ -96,10 +96,12 @@ def mean_relative_error(
     Raises:
         ValueError: the shapes do not match.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    found, divisor = remove_squeezable_dimensions(found, normalizer)
-    found.shape.assert_is_compatible_with(divisor.shape)
-    errors = where(equal(divisor, 0.0), constant.zeros_like(truth), div(magnitude(truth - found), divisor))
+    predicted, truth, share = aligned(predictions, labels, weights)
+    predicted, divisor = remove_squeezable_dimensions(predicted, normalizer)
+    predicted.shape.assert_is_compatible_with(divisor.shape)
+    errors = where(
+        equal(divisor, 0.0), constant.zeros_like(truth), div(magnitude(truth - predicted), divisor)
+    )
     return mean(errors, share, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
@@ -168,8 +170,8 @@ def mean_tensor(
         total, count = gathered(sizes, float32, "total_tensor"), gathered(sizes, float32, "count_tensor")
         number: Any = constant.ones_like(numbers)
         if weights is not None:
-            numbers, _, given = aligned(numbers, None, weights)
-            share = broadcast_weights(cast(given, float32), numbers)
+            numbers, _, element_weights = aligned(numbers, None, weights)
+            share = broadcast_weights(cast(element_weights, float32), numbers)
             numbers, number = multiply(numbers, share), multiply(number, share)
         update_total = assign_add(total, numbers)
         with get_default_graph().control_dependencies([numbers]):
@@ -209,14 +211,14 @@ def mean_per_class_accuracy(
     values: list[Any] = [predictions, labels, weights]
     with variable_scope(name, "mean_accuracy", values):
         truth: Any = cast(labels, int64)
-        found: Any = predictions
-        truth, found = as_vector(truth), as_vector(found)
-        found.get_shape().assert_is_compatible_with(truth.get_shape())
+        predicted: Any = predictions
+        truth, predicted = as_vector(truth), as_vector(predicted)
+        predicted.get_shape().assert_is_compatible_with(truth.get_shape())
         total, count = gathered([num_classes], float32, "total"), gathered([num_classes], float32, "count")
         labelled: Any = constant.ones([reshaping.size(truth)], float32)
-        if truth.dtype != found.dtype:
-            found = cast(found, truth.dtype)
-        right: Any = cast(equal(found, truth), float32)
+        if truth.dtype != predicted.dtype:
+            predicted = cast(predicted, truth.dtype)
+        right: Any = cast(equal(predicted, truth), float32)
         if weights is not None:
             share = cast(as_vector(values[2]), float32)
             right, labelled = right * share, labelled * share

@@ -227,16 +227,16 @@ def collapse_repeated(
         ``seq_length``.
     """
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
-        given = convert_to_tensor(labels, name="labels")
+        tensor = convert_to_tensor(labels, name="labels")
         lengths = convert_to_tensor(seq_length, name="seq_length")
-        changes = concat([ones_like(given[:, :1], "bool"), not_equal(given[:, 1:], given[:, :-1])], axis=1)
-        stays = logical_and(changes, sequence_mask(lengths, shape(given)[1]))
+        changes = concat([ones_like(tensor[:, :1], "bool"), not_equal(tensor[:, 1:], tensor[:, :-1])], axis=1)
+        stays = logical_and(changes, sequence_mask(lengths, shape(tensor)[1]))
         count = cast(stays, int64)
         new_lengths = reduce_sum(count, 1)
         at = where(stays)
         targets = stack([at[:, 0], gather_nd(cumsum(count, 1), at) - 1], axis=1)
-        sizes = stack([shape(given, out_type=int64)[0], reduce_max(new_lengths)])
-        return scatter_nd(targets, gather_nd(given, at), sizes), cast(new_lengths, lengths.dtype)
+        sizes = stack([shape(tensor, out_type=int64)[0], reduce_max(new_lengths)])
+        return scatter_nd(targets, gather_nd(tensor, at), sizes), cast(new_lengths, lengths.dtype)
 
 
 def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list[Tensor]:
@@ -251,14 +251,14 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list[Tenso
     """
 
     def distinct(row: Tensor) -> list[Tensor]:
-        found = unique_values(row)
-        padded = pad(found.y, [[0, shape(found.idx)[0] - shape(found.y)[0]]])
-        return [cast(padded, int64), found.idx]
+        unique = unique_values(row)
+        padded = pad(unique.y, [[0, shape(unique.idx)[0] - shape(unique.y)[0]]])
+        return [cast(padded, int64), unique.idx]
 
     with name_scope(name, "ctc_unique_labels", [labels]):
-        given = convert_to_tensor(labels, name="labels")
+        tensor = convert_to_tensor(labels, name="labels")
         types: Any = [int64, int32]
-        mapped: list[Tensor] = map_fn(distinct, given, dtype=types)
+        mapped: list[Tensor] = map_fn(distinct, tensor, dtype=types)
         return mapped
 
 
@@ -320,8 +320,8 @@ def ctc_beam_search_decoder(
         top_paths=top_paths,
         merge_repeated=merge_repeated,
     ).outputs
-    each = [parts[start : start + top_paths] for start in range(0, 3 * top_paths, top_paths)]
-    return [SparseTensor(*three) for three in zip(*each, strict=True)], scores
+    groups = [parts[start : start + top_paths] for start in range(0, 3 * top_paths, top_paths)]
+    return [SparseTensor(*three) for three in zip(*groups, strict=True)], scores
 
 
 def ctc_beam_search_decoder_v2(
@@ -369,7 +369,7 @@ def _log_softmax(logits: Any) -> Any:
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def _ways(probable: Any, path: Any, blank: int, merges: bool) -> Any:
+def _alignment_scores(probable: Any, path: Any, blank: int, merges: bool) -> Any:
     """Return log-probabilities, for each step, of all alignments that end at each position of a path."""
     steps, places = len(probable), len(path)
     seen = probable[:, path]
@@ -391,8 +391,8 @@ def _loss(logits: Any, labels: list[int], merges: bool) -> tuple[float, Any]:
     path = np.full(2 * len(labels) + 1, blank)
     path[1::2] = labels
     probable = _log_softmax(logits)
-    forward = _ways(probable, path, blank, merges)
-    backward = _ways(probable[::-1], path[::-1], blank, merges)[::-1, ::-1]
+    forward = _alignment_scores(probable, path, blank, merges)
+    backward = _alignment_scores(probable[::-1], path[::-1], blank, merges)[::-1, ::-1]
     both = forward + backward - probable[:, path]
     total = np.logaddexp.reduce(forward[-1, -2:])
     spread = np.exp(probable)
@@ -442,22 +442,22 @@ def _ctc_loss(
     grads = np.zeros(inputs.shape, np.float64)
     logits = np.asarray(inputs, np.float64)
     for row, length in enumerate(lengths):
-        wanted = labels[row]
-        wanted = [label for label in wanted if label < classes - 1]
+        path = labels[row]
+        path = [label for label in path if label < classes - 1]
         if preprocess_collapse_repeated:
-            wanted = [label for label, _ in itertools.groupby(wanted)]
+            path = [label for label, _ in itertools.groupby(path)]
         if length == 0:
             continue
-        if not wanted:
+        if not path:
             raise InvalidArgumentError.of(f"Labels length is zero in batch {row}")
-        if len(wanted) > length:
+        if len(path) > length:
             if ignore_longer_outputs_than_inputs:
                 continue
             raise InvalidArgumentError.of(
-                f"Not enough time for target transition sequence (required: {len(wanted)}, available: {length}){row}"
+                f"Not enough time for target transition sequence (required: {len(path)}, available: {length}){row}"
                 "You can turn this error into a warning by using the flag ignore_longer_outputs_than_inputs"
             )
-        losses[row], grads[:length, row] = _loss(logits[:length, row], wanted, ctc_merge_repeated)
+        losses[row], grads[:length, row] = _loss(logits[:length, row], path, ctc_merge_repeated)
     return losses.astype(inputs.dtype), grads.astype(inputs.dtype)
 
 
@@ -505,10 +505,10 @@ def _greedy(
     best = inputs.argmax(axis=2)
     rows, scores = [], np.zeros((len(lengths), 1), inputs.dtype)
     for row, length in enumerate(lengths):
-        said = best[:length, row].tolist()
+        path = best[:length, row].tolist()
         if merge_repeated:
-            said = [label for label, _ in itertools.groupby(said)]
-        rows.append([label for label in said if label != blank])
+            path = [label for label, _ in itertools.groupby(path)]
+        rows.append([label for label in path if label != blank])
         scores[row, 0] = -inputs[:length, row].max(axis=1).sum() if length else 0
     return (*_sparse(rows), scores)
 
@@ -520,7 +520,7 @@ _Beam = dict[tuple[int, ...], tuple[float, float]]
 def _beam_step(beam: _Beam, probable: list[float], width: int) -> _Beam:
     """Return the most probable prefixes after one more step."""
     blank = len(probable) - 1
-    found: _Beam = {}
+    extended_beam: _Beam = {}
 
     def extended(start: tuple[int, ...], label: int) -> float:
         in_blank, in_label = beam[start]
@@ -533,13 +533,13 @@ def _beam_step(beam: _Beam, probable: list[float], width: int) -> _Beam:
         if labels:
             parent = extended(labels[:-1], labels[-1]) if labels[:-1] in beam else -np.inf
             ends = float(np.logaddexp(in_label, parent)) + probable[labels[-1]]
-        found[labels] = (total + probable[blank], ends)
+        extended_beam[labels] = (total + probable[blank], ends)
     for labels in beam:
         for label in range(blank):
             longer = (*labels, label)
             if longer not in beam:
-                found[longer] = (-np.inf, extended(labels, label) + probable[label])
-    ranked = sorted(found.items(), key=lambda item: -float(np.logaddexp(*item[1])))
+                extended_beam[longer] = (-np.inf, extended(labels, label) + probable[label])
+    ranked = sorted(extended_beam.items(), key=lambda item: -float(np.logaddexp(*item[1])))
     return dict(ranked[:width])
 
 
@@ -569,11 +569,11 @@ def _beam_search(
                 f"Less leaves in the beam search than requested: {len(ranked)} for {top_paths} paths"
             )
         for number, (labels, ends) in enumerate(ranked[:top_paths]):
-            said = [label for label, _ in itertools.groupby(labels)] if merge_repeated else list(labels)
-            paths[number].append(said)
+            path = [label for label, _ in itertools.groupby(labels)] if merge_repeated else list(labels)
+            paths[number].append(path)
             scores[row, number] = np.logaddexp(*ends)
-    made = [_sparse(rows) for rows in paths]
-    return (*(part for column in zip(*made, strict=True) for part in column), scores)
+    results = [_sparse(rows) for rows in paths]
+    return (*(part for column in zip(*results, strict=True) for part in column), scores)
 
 
 def _decoded(op: Operation, paths: int) -> list[TensorShape]:

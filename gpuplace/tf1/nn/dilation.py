@@ -97,8 +97,8 @@ def erosion2d(
     """
     with name_scope(name, "erosion2d", [value, kernel]) as scope:
         turned = convert_to_tensor(kernel)
-        found = dilation2d(negative(value), reverse(turned, [0, 1]), strides, rates, padding, scope)
-        return negative(found)
+        dilated = dilation2d(negative(value), reverse(turned, [0, 1]), strides, rates, padding, scope)
+        return negative(dilated)
 
 
 def _sizes(op: Operation, height: Any, width: Any, rows: Any, columns: Any) -> list[tuple[Any, int, int]]:
@@ -113,10 +113,10 @@ def _sizes(op: Operation, height: Any, width: Any, rows: Any, columns: Any) -> l
 @shape_function("Dilation2D")
 def _dilation_shape(op: Operation) -> list[TensorShape]:
     for name in ("strides", "rates"):
-        given = op.attrs[name]
-        if len(given) != 4:
+        numbers = op.attrs[name]
+        if len(numbers) != 4:
             raise ValueError(
-                f"Dilation2D requires the {name} attribute to contain 4 values, but got: {len(given)}"
+                f"Dilation2D requires the {name} attribute to contain 4 values, but got: {len(numbers)}"
             )
     images, filter = require_rank(op.inputs[0].shape, 4), require_rank(op.inputs[1].shape, 3)
     if None in (images[1].value, images[2].value, filter[0].value, filter[1].value):
@@ -138,8 +138,8 @@ def _lowest(xp: Any, dtype: Any) -> Any:
 
 def _check(images: Any, filter: Any, ctx: KernelContext) -> None:
     strides, rates = ctx.op.attrs["strides"], ctx.op.attrs["rates"]
-    for what, given in (("stride", strides), ("rate", rates)):
-        if (given[0], given[3]) != (1, 1):
+    for what, numbers in (("stride", strides), ("rate", rates)):
+        if (numbers[0], numbers[3]) != (1, 1):
             raise InvalidArgumentError.of(
                 f"{what.capitalize()}s in the batch and depth dimensions must be 1.", op=ctx.op
             )
@@ -190,7 +190,7 @@ class _Window:
         return (slice(None), slice(top, top + height), slice(left, left + width))
 
 
-def _largest(xp: ArrayModule, images: Array, filter: Array, window: _Window) -> tuple[Any, Any]:
+def _largest_sums(xp: ArrayModule, images: Array, filter: Array, window: _Window) -> tuple[Any, Any]:
     """Return the largest sums, and the first element of the window that gives each of them."""
     shape = (len(images), *window.out, images.shape[3])
     best = xp.full(shape, _lowest(xp, images.dtype), images.dtype)
@@ -210,7 +210,7 @@ def _largest(xp: ArrayModule, images: Array, filter: Array, window: _Window) -> 
 @compute("Dilation2D", fresh=True)
 def _dilation(xp: ArrayModule, images: Array, filter: Array, *, ctx: KernelContext) -> Array:
     _check(images, filter, ctx)
-    return _largest(xp, images, filter, _Window(ctx.op, images, filter))[0]
+    return _largest_sums(xp, images, filter, _Window(ctx.op, images, filter))[0]
 
 
 def _check_gradient(images: Any, window: _Window, grad: Any, ctx: KernelContext) -> None:
@@ -229,7 +229,7 @@ def _backprop_input(
     _check(images, filter, ctx)
     window = _Window(ctx.op, images, filter)
     _check_gradient(images, window, grad, ctx)
-    _, chosen = _largest(xp, images, filter, window)
+    _, chosen = _largest_sums(xp, images, filter, window)
     back = xp.zeros_like(window.padded(xp, images))
     if grad.size:
         for number, (_, where) in enumerate(window.positions()):
@@ -244,7 +244,7 @@ def _backprop_filter(
     _check(images, filter, ctx)
     window = _Window(ctx.op, images, filter)
     _check_gradient(images, window, grad, ctx)
-    _, chosen = _largest(xp, images, filter, window)
+    _, chosen = _largest_sums(xp, images, filter, window)
     result = xp.zeros_like(filter)
     for number, (tap, _) in enumerate(window.positions()):
         result[tap] = xp.where(chosen == number, grad, grad.dtype.type(0)).sum(

@@ -64,9 +64,9 @@ def extract_image_patches(
     """
     if ksizes is not None and sizes is not None:
         raise ValueError("Cannot specify both 'sizes' and 'ksizes'")
-    taken = list(sizes if ksizes is None else ksizes)
+    window_sizes = list(sizes if ksizes is None else ksizes)
     return new(
-        "ExtractImagePatches", name, images=images, ksizes=taken, strides=list(strides), rates=list(rates),
+        "ExtractImagePatches", name, images=images, ksizes=window_sizes, strides=list(strides), rates=list(rates),
         padding=padding,
     )  # fmt: skip
 
@@ -108,13 +108,13 @@ def _patches_window(attrs: Mapping[str, Any]) -> Window:
 def _patches_shape(op: Operation) -> list[TensorShape]:
     sizes, window = require_rank(op.inputs[0].shape, 4).sizes, _patches_window(op.attrs)
     assert sizes is not None
-    taken = ((window.rows, 0), (window.columns, 1))
-    made = [
+    spatial_axes = ((window.rows, 0), (window.columns, 1))
+    counts = [
         output_size(sizes[at + 1], size, window.dilations[at], window.strides[at], window.padding, (0, 0))[0]
-        for size, at in taken
+        for size, at in spatial_axes
     ]
     depth = None if sizes[3] is None else window.rows * window.columns * sizes[3]
-    return [TensorShape.of((sizes[0], *made, depth))]
+    return [TensorShape.of((sizes[0], *counts, depth))]
 
 
 @binder("ExtractImagePatches", fresh=True, grows=True)
@@ -130,17 +130,17 @@ def _extract(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any]
 
 @gradient("ExtractImagePatches")
 def _extract_grad(op: Operation, grad: Tensor) -> Tensor:
-    given = shape_of(op.inputs[0], out_type=int64)
+    sizes = shape_of(op.inputs[0], out_type=int64)
 
     def places() -> list[Any]:
-        made = shape_of(op.outputs[0], out_type=int64)
-        return [made[1], made[2]]
+        output_sizes = shape_of(op.outputs[0], out_type=int64)
+        return [output_sizes[1], output_sizes[2]]
 
     attrs = {name: op.attrs[name] for name in ("ksizes", "strides", "rates", "padding")}
     return patches_gradient(
         op,
         grad,
-        [given[axis] for axis in range(4)],
+        [sizes[axis] for axis in range(4)],
         places,
         lambda numbers: new("ExtractImagePatches", images=numbers, **attrs),
     )
@@ -225,11 +225,11 @@ def _with_argmax_shape(op: Operation) -> list[TensorShape]:
     sizes = require_rank(op.inputs[0].shape, 4).sizes
     assert sizes is not None
     window = window_of(op.attrs, *op.attrs["ksize"][1:3])
-    made = [
+    counts = [
         output_size(sizes[at + 1], size, 1, window.strides[at], window.padding, (0, 0))[0]
         for at, size in enumerate((window.rows, window.columns))
     ]
-    return [TensorShape.of((sizes[0], *made, sizes[3]))] * 2
+    return [TensorShape.of((sizes[0], *counts, sizes[3]))] * 2
 
 
 @shape_function("MaxPoolGradWithArgmax")
@@ -249,8 +249,8 @@ def _with_argmax(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[
         places = window.view(xp, pixels, -1)  # -1 at the border
         places = xp.array(places).reshape(1, *places.shape[1:3], -1, 1)
         values = xp.array(window.view(xp, images)).reshape(*pooled.shape[:3], -1, channels)
-        found = xp.where((values == pooled[:, :, :, None]) & (places >= 0), places, height * width)
-        first = found.min(axis=3) * channels + xp.arange(channels)
+        candidates = xp.where((values == pooled[:, :, :, None]) & (places >= 0), places, height * width)
+        first = candidates.min(axis=3) * channels + xp.arange(channels)
         if attrs["include_batch_in_index"]:
             first = first + xp.arange(batch)[:, None, None, None] * (height * width * channels)
         return pooled, first.astype(kind)

@@ -82,8 +82,8 @@ def candidate_sampler(
     kind: str = "",
 ) -> Candidates:
     """Add an op of type ``kind`` that samples classes below ``range_max``."""
-    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return sampler_op(kind, name, seed, **given, unique=unique, range_max=range_max)
+    arguments = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
+    return sampler_op(kind, name, seed, **arguments, unique=unique, range_max=range_max)
 
 
 @variant_of(candidate_sampler, kind="UniformCandidateSampler")
@@ -149,8 +149,8 @@ def all_candidate_sampler(
     Returns:
         The classes, and ones.
     """
-    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return sampler_op("AllCandidateSampler", name, seed, **given, unique=unique)
+    arguments = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
+    return sampler_op("AllCandidateSampler", name, seed, **arguments, unique=unique)
 
 
 def compute_accidental_hits(
@@ -176,7 +176,7 @@ def compute_accidental_hits(
         InvalidArgumentError: at run time, ``num_true`` does not match.
     """
     first, second = get_seed(seed)
-    found = apply_op(
+    outputs = apply_op(
         "ComputeAccidentalHits",
         name,
         true_classes=true_classes,
@@ -185,7 +185,7 @@ def compute_accidental_hits(
         seed=first,
         seed2=second,
     ).outputs
-    return found[0], found[1], found[2]
+    return outputs[0], outputs[1], outputs[2]
 
 
 class Words:
@@ -336,8 +336,8 @@ def _candidates(
     sampler = (_Uniform if ctx.op.type.startswith("Uniform") else _LogUniform)(range_max)
     truth = np.asarray(true_classes.get() if hasattr(true_classes, "get") else true_classes)
     generator = generator_of(ctx, seed, seed2)
-    found = drawn(sampler, truth, num_true, num_sampled, unique, range_max, generator)
-    return tuple(xp.asarray(one) for one in found)
+    outputs = drawn(sampler, truth, num_true, num_sampled, unique, range_max, generator)
+    return tuple(xp.asarray(one) for one in outputs)
 
 
 def _require_true(true_classes: Any, num_true: int) -> None:
@@ -380,8 +380,8 @@ def _accidental_hits(xp: Any, true_classes: Array, sampled_candidates: Array, *,
     hits = (
         true_classes[:, :, None] == sampled_candidates[None, None, ::-1]
     )  # the last of equal candidates counts
-    example, which = xp.nonzero(hits.any(axis=2))
-    position = len(sampled_candidates) - 1 - hits[example, which].argmax(axis=1)
+    example, positions = xp.nonzero(hits.any(axis=2))
+    position = len(sampled_candidates) - 1 - hits[example, positions].argmax(axis=1)
     lowest = xp.full(len(example), xp.finfo(xp.float32).min, xp.float32)
     return example.astype(xp.int32), position.astype(xp.int64), lowest
 
@@ -437,8 +437,8 @@ def compute_sampled_logits(
     """
     tables = list(weights) if isinstance(weights, list | tuple | PartitionedVariable) else [weights]
     # A list has no dtype: TensorFlow refuses it here, with Python's AttributeError.
-    given: Any = labels, inputs
-    labels, inputs = (convert_to_tensor(value, value.dtype) for value in given)
+    scope_values: Any = labels, inputs
+    labels, inputs = (convert_to_tensor(value, value.dtype) for value in scope_values)
     with name_scope(name, "compute_sampled_logits", [*tables, biases, inputs, labels]):
         labels = cast(labels, "int64")
         flat = reshaping.reshape(labels, [-1])

@@ -28,7 +28,7 @@ ALL_ADVICE: dict[str, dict[str, str]] = {
 
 
 @dataclass
-class _Use:
+class _Usage:
     """The times at which a device was used."""
 
     start: int
@@ -38,15 +38,15 @@ class _Use:
 
 def _accelerators(profile: GraphProfile) -> Iterator[str]:
     """Report how much of its time each accelerator computes, in each node's last step."""
-    uses: dict[str, _Use] = {}
+    uses: dict[str, _Usage] = {}
     for node in profile.nodes.values():
         if node.steps and "gpu" in node.device:
             last = node.steps[max(node.steps)]
-            use = uses.setdefault(node.device, _Use(last.all_start_micros))
+            use = uses.setdefault(node.device, _Usage(last.all_start_micros))
             use.start = min(one for one in (use.start, last.all_start_micros) if one or not use.start)
             use.end = max(use.end, last.latest_end_micros)
             use.busy += sum(
-                one.int64_values[1] for execs in last.accelerator_execs.values() for one in execs.times
+                time.int64_values[1] for execs in last.accelerator_execs.values() for time in execs.times
             )
     for device, use in sorted(uses.items()):
         if use.end > use.start:

@@ -89,7 +89,7 @@ class GraphProfile:
             print(f"Invalid RunMetadata for step {step}", file=sys.stderr)
             return
         self.steps.add(step)
-        devices = [one.device.lower() for one in run_meta.step_stats.dev_stats]
+        devices = [dev_stat.device.lower() for dev_stat in run_meta.step_stats.dev_stats]
         if any("gpu" in one for one in devices) and not any(map(is_accelerator_stream, devices)):
             self._no_stream = True
         for device in run_meta.step_stats.dev_stats:
@@ -112,13 +112,13 @@ class GraphProfile:
         Args:
             node: the node.
         """
-        found: dict[int, list[int]] = {}
+        shapes: dict[int, list[int]] = {}
         for index, name in enumerate(node.inputs):
             source = self._nodes.get(name)
-            at = node.taken[name]
-            known = source is not None and at < len(source.output_shapes)
-            found[index] = source.output_shapes[at] if source is not None and known else []
-        return found
+            at = node.output_index[name]
+            has_shape = source is not None and at < len(source.output_shapes)
+            shapes[index] = source.output_shapes[at] if source is not None and has_shape else []
+        return shapes
 
     def proto(self) -> Any:
         """Return the profile as a ``ProfileProto``."""
@@ -147,7 +147,7 @@ class GraphProfile:
             for index, name in enumerate(node.inputs):
                 if name in self._nodes:
                     message.inputs[index] = self._nodes[name].id
-                    message.src_output_index[self._nodes[name].id] = node.taken[name]
+                    message.src_output_index[self._nodes[name].id] = node.output_index[name]
             for step, executed in node.steps.items():
                 message.execs[step].CopyFrom(executed)
             if node.trace is not None:

@@ -74,7 +74,7 @@ class NodeProfile:
     output_shapes: list[list[int]] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     """The nodes of its inputs, including control inputs."""
-    taken: dict[str, int] = field(default_factory=dict)
+    output_index: dict[str, int] = field(default_factory=dict)
     """Input node -> index of the output that is used; the last one if there are several, as in TensorFlow."""
     types: set[str] = field(default_factory=set)
     float_ops: int = 0
@@ -107,9 +107,9 @@ class NodeProfile:
             id=id,
             attrs=node.attr,
             shape=shape_sizes(shape.shape) if shape is not None and shape.HasField("shape") else [],
-            output_shapes=[shape_sizes(one) for one in outputs],
+            output_shapes=[shape_sizes(output) for output in outputs],
             inputs=[name.removeprefix("^").partition(":")[0] for name in names],
-            taken={name.removeprefix("^").partition(":")[0]: _index(name) for name in names},
+            output_index={name.removeprefix("^").partition(":")[0]: _index(name) for name in names},
             types={node.op},
         )
 
@@ -124,7 +124,7 @@ class NodeProfile:
         Args:
             patterns: patterns of types.
         """
-        return sum(any(matches((pattern,), one) for one in self.types) for pattern in patterns)
+        return sum(any(matches((pattern,), type_) for type_ in self.types) for pattern in patterns)
 
     def counts(self, step: int) -> dict[str, int]:
         """Return all counts of the node, and how often it ran.
@@ -144,11 +144,11 @@ class NodeProfile:
             for memory in one.memory_execs:
                 for count in ("requested_bytes", "peak_bytes", "residual_bytes", "output_bytes"):
                     sums[count] += getattr(memory, count)
-        found = {count: value // max(1, len(steps)) for count, value in sums.items()}
-        found["run_count"] = runs // max(1, len(steps))
-        found["parameters"] = self.parameters
-        found["float_ops"] = self.float_ops * (found["run_count"] if self.steps else 1)
-        return found
+        means = {count: value // max(1, len(steps)) for count, value in sums.items()}
+        means["run_count"] = runs // max(1, len(steps))
+        means["parameters"] = self.parameters
+        means["float_ops"] = self.float_ops * (means["run_count"] if self.steps else 1)
+        return means
 
     def add_execution(self, step: int, device: str, stats: Any) -> None:
         """Add an execution.
@@ -181,7 +181,7 @@ def _index(name: str) -> int:
 
 
 def _micros(execs: Mapping[str, Any]) -> int:
-    return sum(one.int64_values[1] for times in execs.values() for one in times.times)
+    return sum(time.int64_values[1] for times in execs.values() for time in times.times)
 
 
 def _add_times(executed: Any, device: str, stats: Any) -> None:
@@ -200,7 +200,7 @@ def _add_memory(executed: Any, device: str, stats: Any) -> None:
     on_gpus = [one for one in stats.memory if "GPU" in one.allocator_name]
     if len(on_gpus) > 1:
         print(f"found {len(on_gpus)} gpu allocator for 1 node", file=sys.stderr)
-    memory.allocator_bytes_in_use = max([0, *(one.allocator_bytes_in_use for one in on_gpus)])
+    memory.allocator_bytes_in_use = max([0, *(allocation.allocator_bytes_in_use for allocation in on_gpus)])
     for one in on_gpus:
         for record in one.allocation_records:
             executed.allocations.add().CopyFrom(record)

@@ -29,10 +29,10 @@ REGISTERED_FLOP_STATS = "flops"
 """The logged statistic."""
 
 
-def _take_shapes(graph: Graph, run_meta: Any) -> None:
+def _merge_shapes(graph: Graph, run_meta: Any) -> None:
     """Give tensors of unknown sizes the shapes that a step recorded."""
     operations = {operation.name: operation for operation in graph.get_operations()}
-    for stats in (one for device in run_meta.step_stats.dev_stats for one in device.node_stats):
+    for stats in (node_stat for device in run_meta.step_stats.dev_stats for node_stat in device.node_stats):
         if not stats.output or stats.node_name not in operations:
             continue  # a receive, for example
         outputs = operations[stats.node_name].outputs
@@ -61,12 +61,12 @@ def _trace(entry: Any, operation: Any, ids: dict[str, int]) -> None:
         )
 
 
-def _logged(
+def _log_entries(
     graph: Graph, run_meta: Any, add_trace: bool, add_trainable_var: bool
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the entries of all operations with data, by name, and the numbers of strings."""
     if run_meta is not None:
-        _take_shapes(graph, run_meta)
+        _merge_shapes(graph, run_meta)
     entries: dict[str, Any] = {}
     ids = {"none": 0}
     unknown = 0
@@ -108,11 +108,11 @@ def merge_default_with_oplog(
     Returns:
         An ``OpLogProto``.
     """
-    entries, ids = _logged(graph or get_default_graph(), run_meta, add_trace, add_trainable_var)
+    entries, ids = _log_entries(graph or get_default_graph(), run_meta, add_trace, add_trainable_var)
     merged = OpLogProto(id_to_string={number: text for text, number in ids.items()})
-    for given in () if op_log is None else op_log.log_entries:
+    for logged in () if op_log is None else op_log.log_entries:
         entry = merged.log_entries.add()
-        entry.MergeFromString(given.SerializeToString())
+        entry.MergeFromString(logged.SerializeToString())
         own = entries.pop(entry.name, None)
         if own is not None:
             entry.types.extend(own.types)

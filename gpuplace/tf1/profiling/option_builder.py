@@ -32,8 +32,8 @@ _ALL = {
 """Defaults of most options."""
 
 
-def _options(**given: Any) -> dict[str, Any]:
-    return copy.deepcopy({"max_depth": 10000, **_ALL, "account_displayed_op_only": True, **given})
+def _options(**changes: Any) -> dict[str, Any]:
+    return copy.deepcopy({"max_depth": 10000, **_ALL, "account_displayed_op_only": True, **changes})
 
 
 class ProfileOptionBuilder:
@@ -105,8 +105,8 @@ class ProfileOptionBuilder:
         """Return a copy of the options."""
         return copy.deepcopy(self._options)
 
-    def _with(self, **given: Any) -> Self:
-        self._options.update({name: copy.copy(value) for name, value in given.items()})
+    def _with(self, **changes: Any) -> Self:
+        self._options.update({name: copy.copy(value) for name, value in changes.items()})
         return self
 
     def with_max_depth(self, max_depth: int) -> Self:
@@ -202,13 +202,13 @@ class ProfileOptionBuilder:
             hide_name_regexes: patterns of nodes to hide nevertheless.
             trim_name_regexes: patterns of nodes whose children are hidden.
         """
-        given = {
+        patterns = {
             "start_name_regexes": start_name_regexes,
             "show_name_regexes": show_name_regexes,
             "hide_name_regexes": hide_name_regexes,
             "trim_name_regexes": trim_name_regexes,
         }
-        return self._with(**{name: value for name, value in given.items() if value is not None})
+        return self._with(**{name: value for name, value in patterns.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> Self:
         """Set whether sums count only the nodes that are shown.

@@ -118,7 +118,7 @@ class Options:
     output_settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
+    def of(cls, values: Mapping[str, Any]) -> Options:
         """Return the options in a dict.
 
         Args:
@@ -127,23 +127,23 @@ class Options:
         Raises:
             InvalidArgumentError: there is no such output.
         """
-        output, settings = _output(given.get("output", "stdout"))
-        if given.get("dump_to_file"):
-            output, settings = "file", {"outfile": given["dump_to_file"]}
+        output, settings = _output(values.get("output", "stdout"))
+        if values.get("dump_to_file"):
+            output, settings = "file", {"outfile": values["dump_to_file"]}
             print(
                 "-dump_to_file option is deprecated. Please use -output file:outfile=<filename>\n"
-                f"-output {given.get('output', 'stdout')} is overwritten with -output"
-                f" file:outfile={given['dump_to_file']}",
+                f"-output {values.get('output', 'stdout')} is overwritten with -output"
+                f" file:outfile={values['dump_to_file']}",
                 file=sys.stderr,
             )
         return cls(
-            max_depth=int(given.get("max_depth", 10)),
-            least={count: int(given.get(name, 0)) for name, count in _LEAST.items()},
-            step=int(given.get("step", -1)),
-            order_by=given.get("order_by", "name"),
-            patterns={name: tuple(given.get(f"{name}_regexes", ())) for name in _LISTS},
-            account_displayed_op_only=bool(given.get("account_displayed_op_only", False)),
-            select=frozenset(given.get("select", ())),
+            max_depth=int(values.get("max_depth", 10)),
+            least={count: int(values.get(name, 0)) for name, count in _LEAST.items()},
+            step=int(values.get("step", -1)),
+            order_by=values.get("order_by", "name"),
+            patterns={name: tuple(values.get(f"{name}_regexes", ())) for name in _LISTS},
+            account_displayed_op_only=bool(values.get("account_displayed_op_only", False)),
+            select=frozenset(values.get("select", ())),
             output=output,
             output_settings=settings,
         )

@@ -63,9 +63,11 @@ def profile(
     if cmd not in VIEWS:
         raise InvalidArgumentError(None, None, f"unknown cmd: {cmd}\n")
     graph = graph or get_default_graph()
-    given = options if isinstance(options, Mapping) else ProfileOptionBuilder.trainable_variables_parameter()
+    settings = (
+        options if isinstance(options, Mapping) else ProfileOptionBuilder.trainable_variables_parameter()
+    )
     log = merge_default_with_oplog(graph, op_log, run_meta, add_trace=cmd == "code")
-    return report(GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta), cmd, given)
+    return report(GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta), cmd, settings)
 
 
 def advise(
@@ -83,8 +85,8 @@ def advise(
     """
     graph = graph or get_default_graph()
     log = merge_default_with_oplog(graph, None, run_meta, add_trace=True)
-    found = GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta)
-    return check(found, options if isinstance(options, Mapping) else ALL_ADVICE)
+    node_profile = GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta)
+    return check(node_profile, options if isinstance(options, Mapping) else ALL_ADVICE)
 
 
 class Profiler:

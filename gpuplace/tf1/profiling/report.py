@@ -30,13 +30,13 @@ def _message(view: str) -> Any:
     return MultiGraphNodeProto if view in ("op", "code") else GraphNodeProto
 
 
-def _complain(error: OpError) -> None:
+def _print_error(error: OpError) -> None:
     """Print what is wrong, with the kind of error in words."""
     words = re.findall("[A-Z][a-z]+", type(error).__name__.removesuffix("Error"))
     print(f"{' '.join(words).capitalize()}: {error.message}", file=sys.stderr)
 
 
-def report(profile: GraphProfile, view: str, given: Mapping[str, Any]) -> Any:
+def report(profile: GraphProfile, view: str, settings: Mapping[str, Any]) -> Any:
     """Show a profile.
 
     Args:
@@ -52,17 +52,17 @@ def report(profile: GraphProfile, view: str, given: Mapping[str, Any]) -> Any:
         UnimplementedError: the output is for pprof.
     """
     try:
-        options = Options.of(given)
+        options = Options.of(settings)
     except InvalidArgumentError as error:
-        _complain(error)
+        _print_error(error)
         return _message(view)()
     if options.output != "stdout":
         return show(profile, view, options)
     print(f"\n=========================Options=============================\n{options}", end="")
     print("\n==================Model Analysis Report======================")
-    found = show(profile, view, options)
+    message = show(profile, view, options)
     print("\n======================End of Report==========================")
-    return found
+    return message
 
 
 def show(profile: GraphProfile, view: str, options: Options) -> Any:
@@ -96,15 +96,15 @@ def show(profile: GraphProfile, view: str, options: Options) -> Any:
             f"the {view} view has no timeline",
             hint="use the scope or code view, or show the step itself: gpuplace.timeline(run_metadata)",
         )
-    made = VIEWS[view](profile)
-    text, message = made.show(options)
+    arranged = VIEWS[view](profile)
+    text, message = arranged.show(options)
     text = f"{profile.complaint}{explanations(view, options.select)}Profile:\n{text}"
     if options.output == "stdout":
         print(text, end="", flush=True)
     elif options.output == "file":
         _write(options.output_settings["outfile"], text)
     elif options.output == "timeline":
-        _write_timeline(made.root, f"{options.output_settings['outfile']}_{options.step}")
+        _write_timeline(arranged.root, f"{options.output_settings['outfile']}_{options.step}")
     return message
 
 
@@ -113,7 +113,7 @@ def _write(path: str, text: str) -> bool:
     try:
         write_string_to_file(path, text)
     except OpError as error:
-        _complain(error)
+        _print_error(error)
         return False
     return True
 

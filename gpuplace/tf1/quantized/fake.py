@@ -130,7 +130,7 @@ def _gradients_between(
     *,
     op_type: str = "",
 ) -> Any:
-    made = apply_op(
+    gradient_op = apply_op(
         op_type,
         name,
         gradients=gradients,
@@ -140,7 +140,7 @@ def _gradients_between(
         num_bits=num_bits,
         narrow_range=narrow_range,
     )
-    return tuple(made.outputs)
+    return tuple(gradient_op.outputs)
 
 
 @variant_of(_rounded_between, op_type="FakeQuantWithMinMaxVars")
@@ -326,14 +326,14 @@ def _vars_gradient(
     ctx: Any,
 ) -> Any:
     _require_alike(gradients, inputs)
-    each = ctx.op.type.endswith("PerChannelGradient")
-    (_check_channels(inputs, min, max) if each else _check_scalars(min, max))
+    per_channel = ctx.op.type.endswith("PerChannelGradient")
+    (_check_channels(inputs, min, max) if per_channel else _check_scalars(min, max))
     empty = (min == 0) & (max == 0)
     least, most, _ = _nudged(xp, min, xp.where(empty, np.float32(1), max), num_bits, narrow_range)
     below, above = (inputs < least) & ~empty, (inputs > most) & ~empty
-    axes = tuple(range(inputs.ndim - 1)) if each else None
+    axes = tuple(range(inputs.ndim - 1)) if per_channel else None
     nothing = np.float32(0)
-    of_least, of_most = (xp.where(which, gradients, nothing).sum(axis=axes) for which in (below, above))
+    of_least, of_most = (xp.where(mask, gradients, nothing).sum(axis=axes) for mask in (below, above))
     return xp.where(below | above, nothing, gradients), xp.asarray(of_least), xp.asarray(of_most)
 
 
@@ -352,11 +352,11 @@ def _as_inputs(op: Operation) -> Any:
 
 @shape_function("FakeQuantWithMinMaxVarsPerChannel")
 def _as_channels(op: Operation) -> Any:
-    given, *limits = (tensor.shape for tensor in op.inputs)
-    channels = require_rank_at_least(given, 1)[-1].value if given.ndims is not None else None
+    inputs, *limits = (tensor.shape for tensor in op.inputs)
+    channels = require_rank_at_least(inputs, 1)[-1].value if inputs.ndims is not None else None
     for limit in limits:
         channels = merge_sizes(channels, require_rank(limit, 1)[0].value)
-    return (require_rank_at_least(given, 1),)
+    return (require_rank_at_least(inputs, 1),)
 
 
 @shape_function("FakeQuantWithMinMaxArgsGradient")

@@ -246,7 +246,7 @@ def _fractional_max_pool_grad(
     result = xp.zeros(orig_input.shape, orig_input.dtype)
     _check_sequences(row_pooling_sequence, col_pooling_sequence, out_backprop)
     batch, _, _, channels = orig_input.shape
-    every, each = xp.arange(batch)[:, None], xp.arange(channels)[None]
+    batch_index, channel_index = xp.arange(batch)[:, None], xp.arange(channels)[None]
     for i, (top, bottom) in enumerate(_windows(row_pooling_sequence, overlapping)):
         for j, (left, right) in enumerate(_windows(col_pooling_sequence, overlapping)):
             part = orig_input[:, top:bottom, left:right].reshape(batch, -1, channels)
@@ -254,7 +254,7 @@ def _fractional_max_pool_grad(
                 raise InvalidArgumentError.of("tensor_out_dup is not the same as tensor_out")
             at = part.argmax(axis=1)
             width = right - left
-            result[every, top + at // width, left + at % width, each] += out_backprop[:, i, j]
+            result[batch_index, top + at // width, left + at % width, channel_index] += out_backprop[:, i, j]
     return result
 
 
@@ -295,16 +295,16 @@ def _fractional_max_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
 
 @gradient("FractionalAvgPool")
 def _fractional_avg_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
-    given = op.inputs[0].shape
-    if not given.is_fully_defined() and rules() == "1.15":
+    static_shape = op.inputs[0].shape
+    if not static_shape.is_fully_defined() and rules() == "1.15":
         raise ValueError(
-            f"The gradient of fractional_avg_pool needs the full shape of its input, not {given}."
+            f"The gradient of fractional_avg_pool needs the full shape of its input, not {static_shape}."
             " Set it: value.set_shape([8, 32, 32, 3])"
         )
     return new(
         "FractionalAvgPoolGrad",
-        orig_input_tensor_shape=np.array(given.as_list(), np.int64)
-        if given.is_fully_defined()
+        orig_input_tensor_shape=np.array(static_shape.as_list(), np.int64)
+        if static_shape.is_fully_defined()
         else new("Shape", input=op.inputs[0], out_type="int64"),
         out_backprop=grad, row_pooling_sequence=op.outputs[1], col_pooling_sequence=op.outputs[2],
         overlapping=op.attrs["overlapping"],

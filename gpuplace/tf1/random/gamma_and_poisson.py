@@ -80,9 +80,9 @@ class _Draws:
 
     def words(self, which: Any) -> Any:
         """Return the next block for each of the outputs ``which``: ``[n, 4]``."""
-        found = self._stream.words(self._xp, len(which), self._next[which])
+        words = self._stream.words(self._xp, len(which), self._next[which])
         self._next[which] += self._xp.uint64(1)
-        return found
+        return words
 
 
 def gammas(xp: Any, stream: philox.Stream, alpha: Any) -> Any:
@@ -137,12 +137,12 @@ def poissons(xp: Any, stream: philox.Stream, rate: Any, largest: float) -> Any:
     result = xp.empty(len(rate), xp.float64)
     draws = _Draws(xp, stream, len(rate))
     uniforms = _Pairs(xp, len(rate), philox.uniform_double_pairs)
-    _few(xp, result, rate, largest, uniforms, draws)
-    _many(xp, result, rate, largest, uniforms, draws)
+    _small_rates(xp, result, rate, largest, uniforms, draws)
+    _large_rates(xp, result, rate, largest, uniforms, draws)
     return result
 
 
-def _few(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
+def _small_rates(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
     """Sample rates below 10: count the uniform factors whose product stays above exp(-rate)."""
     left = xp.flatnonzero(rate < 10)
     least = xp.exp(-rate)
@@ -155,7 +155,7 @@ def _few(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draw
         count += 1
 
 
-def _many(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
+def _large_rates(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pairs, draws: _Draws) -> None:
     """Sample other rates by rejection: a function of a uniform number approximates the inverse distribution."""
     left = xp.flatnonzero(~(rate < 10))
     while len(left):
@@ -188,17 +188,17 @@ def _outputs(xp: Any, shape: Any, parameters: Any, seeds: tuple[int, int], ctx: 
 
 @compute("RandomGamma", fresh=True, slow=True, own_state=True)
 def _gamma(xp: Any, shape: Any, alpha: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
-    sizes, each, stream = _outputs(xp, shape, alpha, (seed, seed2), ctx)
-    found = gammas(xp, stream, each).reshape(alpha.size, math.prod(sizes)).T
-    return xp.ascontiguousarray(found).reshape((*sizes, *alpha.shape)).astype(alpha.dtype)
+    sizes, parameters, stream = _outputs(xp, shape, alpha, (seed, seed2), ctx)
+    samples = gammas(xp, stream, parameters).reshape(alpha.size, math.prod(sizes)).T
+    return xp.ascontiguousarray(samples).reshape((*sizes, *alpha.shape)).astype(alpha.dtype)
 
 
 @compute("RandomPoissonV2", fresh=True, slow=True, own_state=True)
 def _poisson(xp: Any, shape: Any, rate: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
-    sizes, each, stream = _outputs(xp, shape, rate, (seed, seed2), ctx)
+    sizes, parameters, stream = _outputs(xp, shape, rate, (seed, seed2), ctx)
     kind = dtype.as_numpy_dtype
-    found = poissons(xp, stream, each, float(dtype.max)).reshape(rate.size, math.prod(sizes)).T
-    return xp.ascontiguousarray(found).reshape((*sizes, *rate.shape)).astype(kind)
+    samples = poissons(xp, stream, parameters, float(dtype.max)).reshape(rate.size, math.prod(sizes)).T
+    return xp.ascontiguousarray(samples).reshape((*sizes, *rate.shape)).astype(kind)
 
 
 @binder("RandomGammaGrad", fresh=True, slow=True)

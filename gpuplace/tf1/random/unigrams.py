@@ -146,28 +146,28 @@ class _Fixed:
         return at if share < self._shares[at] else self._other[at]
 
     def shares(self, classes: Any) -> Any:
-        known = (classes >= 0) & (classes < len(self._weights))
-        return np.where(known, self._weights[np.where(known, classes, 0)] / self._total, np.float32(0))
+        is_valid = (classes >= 0) & (classes < len(self._weights))
+        return np.where(is_valid, self._weights[np.where(is_valid, classes, 0)] / self._total, np.float32(0))
 
 
 def _of_file(name: str) -> list[Any]:
-    found = []
+    weights = []
     for line in read_bytes(name).decode(errors="replace").splitlines():
         try:
-            found.append(np.float32(line.rpartition(",")[2]))
+            weights.append(np.float32(line.rpartition(",")[2]))
         except ValueError:
             raise InvalidArgumentError.of(
                 f"Wrong vocabulary format at line: {line}", facts={"file": name}
             ) from None
-    return found
+    return weights
 
 
 def _fixed(
-    range_max: int, given: Sequence[Any], distortion: float, reserved: int, num_shards: int, shard: int
+    range_max: int, numbers: Sequence[Any], distortion: float, reserved: int, num_shards: int, shard: int
 ) -> _Fixed:
     weights = [np.float32(0) for word in range(reserved) if word % num_shards == shard]
     total, first = np.float32(0), len(weights)
-    for word, weight in enumerate(given, first):
+    for word, weight in enumerate(numbers, first):
         if word % num_shards == shard:
             weights.append(np.power(np.float32(weight), np.float32(distortion)))
             total += weights[-1]
@@ -261,6 +261,6 @@ def _by_seen(
     sampler = ctx.session.kernel_state(f"{ctx.op.name}/weights", lambda: _Learned(range_max))
     generator = generator_of(ctx, seed, seed2)
     with sampler.lock:
-        found = drawn(sampler, true_classes, num_true, num_sampled, unique, range_max, generator)
+        outputs = drawn(sampler, true_classes, num_true, num_sampled, unique, range_max, generator)
         sampler.count(true_classes)
-    return found
+    return outputs

@@ -103,7 +103,7 @@ class LSTMBlockCell(LayerRNNCell):
             raise ValueError("Expecting state to be a tuple with length 2.")
         memory, output = state
         peepholes = self._peepholes or [zeros([self._num_units])] * 3
-        made = apply_op(
+        outputs = apply_op(
             "LSTMBlockCell",
             x=inputs,
             cs_prev=memory,
@@ -117,7 +117,7 @@ class LSTMBlockCell(LayerRNNCell):
             cell_clip=self._cell_clip,
             use_peephole=self._use_peephole,
         ).outputs
-        return made[6], LSTMStateTuple(made[1], made[6])
+        return outputs[6], LSTMStateTuple(outputs[1], outputs[6])
 
 
 class _GRUBlock(LayerRNNCell):
@@ -166,10 +166,10 @@ class _GRUBlock(LayerRNNCell):
         """
         (state,) = args
         gates, gate_bias, candidate, bias = self._weights
-        made = apply_op(
+        outputs = apply_op(
             "GRUBlockCell", x=inputs, h_prev=state, w_ru=gates, w_c=candidate, b_ru=gate_bias, b_c=bias
         ).outputs
-        return made[3], made[3]
+        return outputs[3], outputs[3]
 
 
 class GRUBlockCell(_GRUBlock):
@@ -215,9 +215,9 @@ def _require_sizes(x: Any, state: Any, w: Any, gates: int) -> None:
             raise InvalidArgumentError.of(f"{name} must be a matrix, got shape {list(array.shape)}")
     if len(x) != len(state):
         raise InvalidArgumentError.of(f"h_prev.dims(0) != batch_size: {len(state)} vs. {len(x)}")
-    wanted = (x.shape[1] + state.shape[1], gates * state.shape[1])
-    if tuple(w.shape) != wanted:
-        raise InvalidArgumentError.of(f"w must have shape {list(wanted)}, but has {list(w.shape)}")
+    expected = (x.shape[1] + state.shape[1], gates * state.shape[1])
+    if tuple(w.shape) != expected:
+        raise InvalidArgumentError.of(f"w must have shape {list(expected)}, but has {list(w.shape)}")
 
 
 @compute("LSTMBlockCell", fresh=True)

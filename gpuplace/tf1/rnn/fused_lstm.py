@@ -143,12 +143,12 @@ class LSTMBlockFusedCell(Layer):
             sequence_length = convert_to_tensor(sequence_length)
             most = reduce_max(sequence_length)
         peepholes = self._peepholes or [zeros([self._num_units], kind)] * 3
-        made = apply_op(
+        results = apply_op(
             "BlockLSTM", seq_len_max=cast(most, "int64"), x=inputs, cs_prev=memory, h_prev=output, w=self.kernel,
             wci=peepholes[0], wcf=peepholes[1], wco=peepholes[2], b=self.bias, forget_bias=self._forget_bias,
             cell_clip=self._cell_clip, use_peephole=self._use_peephole,
         ).outputs  # fmt: skip
-        memories, outputs = made[1], made[6]
+        memories, outputs = results[1], results[6]
         if sequence_length is None:
             last: Any = (memories[-1], outputs[-1])
         else:
@@ -179,16 +179,16 @@ def _block_lstm(
     forget_bias: float, cell_clip: float, use_peephole: bool,
 ) -> Any:  # fmt: skip
     count = _check(seq_len_max, x)
-    made = [xp.zeros((len(x), *cs_prev.shape), x.dtype) for _ in range(7)]
+    results = [xp.zeros((len(x), *cs_prev.shape), x.dtype) for _ in range(7)]
     for at in range(count):
         step = lstm_step(
             xp, x[at], cs_prev, h_prev, w, wci, wcf, wco, b, forget_bias=forget_bias, cell_clip=cell_clip,
             use_peephole=use_peephole,
         )  # fmt: skip
-        for rows, one in zip(made, step, strict=True):
+        for rows, one in zip(results, step, strict=True):
             rows[at] = one
         cs_prev, h_prev = step[1], step[6]
-    return tuple(made)
+    return tuple(results)
 
 
 @compute("BlockLSTMGrad", fresh=True, slow=True)
@@ -231,13 +231,13 @@ def _block_lstm_grad_shape(op: Operation) -> Any:
 @gradient("BlockLSTM")
 def _block_lstm_gradient(op: Operation, *grads: Any) -> tuple[Tensor | None, ...]:
     names = ("seq_len_max", "x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
-    made = ("i", "cs", "f", "o", "ci", "co", "h")
-    given: dict[str, Any] = dict(zip(names + made, [*op.inputs, *op.outputs], strict=True))
-    found = apply_op(
+    intermediate = ("i", "cs", "f", "o", "ci", "co", "h")
+    tensors: dict[str, Any] = dict(zip(names + intermediate, [*op.inputs, *op.outputs], strict=True))
+    gradients = apply_op(
         "BlockLSTMGrad",
-        **given,
+        **tensors,
         cs_grad=grads[1],
         h_grad=grads[6],
         use_peephole=op.attrs["use_peephole"],
     ).outputs
-    return None, *found
+    return None, *gradients

@@ -72,7 +72,7 @@ def linear(inputs: TensorLike, output_size: int) -> Tensor:
     return Linear(inputs, output_size)(inputs)
 
 
-class _Around(RNNCell):
+class _CellWrapper(RNNCell):
     """A cell around another cell, with its own variables."""
 
     def __init__(self, cell: Any, reuse: Any) -> None:
@@ -104,7 +104,7 @@ class _Around(RNNCell):
             return self._cell.zero_state(batch_size, dtype)
 
 
-class EmbeddingWrapper(_Around):
+class EmbeddingWrapper(_CellWrapper):
     """A cell whose inputs are classes, which are looked up in an embedding on the CPU.
 
     Args:
@@ -159,7 +159,7 @@ class EmbeddingWrapper(_Around):
             return self._cell(embedding_lookup(vectors, reshaping.reshape(inputs, [-1])), state)
 
 
-class InputProjectionWrapper(_Around):
+class InputProjectionWrapper(_CellWrapper):
     """A cell whose input passes through a dense layer.
 
     Args:
@@ -202,7 +202,7 @@ class InputProjectionWrapper(_Around):
         return self._cell(self._activation(projected) if self._activation else projected, state)
 
 
-class OutputProjectionWrapper(_Around):
+class OutputProjectionWrapper(_CellWrapper):
     """A cell whose output passes through a dense layer.
 
     Args:

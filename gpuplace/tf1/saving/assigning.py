@@ -45,7 +45,7 @@ def _assign(pairs: list[tuple[Any, Any]]) -> Assignment:
     return group(*ops), feeds
 
 
-def _found(name: str) -> Any:
+def _find_variable(name: str) -> Any:
     variables = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, name)
     if not variables:
         raise ValueError(f"Variable {name} wasn't found")
@@ -70,8 +70,8 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
     Raises:
         ValueError: there is no such variable, or several, or the number of elements differs.
     """
-    found = [(_found(name), value) for name, value in var_names_to_values.items()]
-    return _assign([(variable, value.reshape(variable.get_shape().as_list())) for variable, value in found])
+    pairs = [(_find_variable(name), value) for name, value in var_names_to_values.items()]
+    return _assign([(variable, value.reshape(variable.get_shape().as_list())) for variable, value in pairs])
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Session], Any]:
@@ -93,7 +93,7 @@ def _full_name(variable: Any) -> str:
     return name
 
 
-def _part(variable: Any, value: Any) -> Any:
+def _slice_value(variable: Any, value: Any) -> Any:
     """Return a variable's part of a tensor in the checkpoint: the whole tensor, or its slice."""
     info = getattr(variable, "_save_slice_info", None)
     if info:
@@ -116,22 +116,24 @@ def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: 
     Raises:
         ValueError: a variable is not in the checkpoint, or has another shape there.
     """
-    wanted: list[tuple[str, Any]] = []
+    variables: list[tuple[str, Any]] = []
     if isinstance(var_list, dict):
-        for name, given in var_list.items():
-            wanted += [(name, one) for one in (given if isinstance(given, list | tuple) else [given])]
+        for name, targets in var_list.items():
+            variables += [
+                (name, one) for one in (targets if isinstance(targets, list | tuple) else [targets])
+            ]
     else:
-        wanted = [(_full_name(one), one) for one in var_list]
+        variables = [(_full_name(one), one) for one in var_list]
     reader = NewCheckpointReader(model_path)
     pairs = []
-    for name, variable in wanted:
+    for name, variable in variables:
         if not reader.has_tensor(name):
             missing = f"Checkpoint is missing variable [{name}]"
             if not ignore_missing_vars:
                 raise ValueError(missing)
             tf_logging.warning(missing)
             continue
-        value = _part(variable, reader.get_tensor(name))
+        value = _slice_value(variable, reader.get_tensor(name))
         if tuple(variable.get_shape().as_list()) != value.shape:
             raise ValueError(
                 f"Total size of new array must be unchanged for {name} lh_shape: [{value.shape}], rh_shape: "
@@ -163,11 +165,11 @@ def assign_from_checkpoint_fn(
         raise ValueError("var_list cannot be empty")
     if ignore_missing_vars:
         reader = NewCheckpointReader(model_path)
-        wanted = var_list if isinstance(var_list, dict) else {one.op.name: one for one in var_list}
-        for name in wanted:
+        variables = var_list if isinstance(var_list, dict) else {one.op.name: one for one in var_list}
+        for name in variables:
             if not reader.has_tensor(name):
                 tf_logging.warning("Variable %s missing in checkpoint %s", name, model_path)
-        var_list = {name: variable for name, variable in wanted.items() if reader.has_tensor(name)}
+        var_list = {name: variable for name, variable in variables.items() if reader.has_tensor(name)}
     if not var_list:
         tf_logging.warning("No Variables to restore")
         return None

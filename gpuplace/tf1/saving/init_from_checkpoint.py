@@ -48,11 +48,11 @@ def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_ma
     prefix = (latest_checkpoint(place) or place) if os.path.isdir(place) else place
     shapes = load_checkpoint(place).get_variable_to_shape_map()
     stored = variables_by_name()
-    for name, wanted in sorted(assignment_map.items(), key=lambda item: item[0]):
-        variable = _named(wanted, stored) if isinstance(wanted, str) else wanted
+    for name, target in sorted(assignment_map.items(), key=lambda item: item[0]):
+        variable = _stored_variable(target, stored) if isinstance(target, str) else target
         if variable is None:
-            for full_name, found in _in_scope(name, wanted, stored, shapes, place):
-                _initialize_from(found, prefix, full_name)
+            for full_name, variable_in_scope in _variables_in_scope(name, target, stored, shapes, place):
+                _initialize_from(variable_in_scope, prefix, full_name)
             continue
         if not isinstance(variable, Variable) and not _is_slices(variable):
             raise TypeError(
@@ -77,7 +77,7 @@ def _is_slices(value: Any) -> bool:
     )
 
 
-def _named(name: str, stored: Mapping[str, Any]) -> Any:
+def _stored_variable(name: str, stored: Mapping[str, Any]) -> Any:
     """Return a variable of the store, or its slices, or None."""
     if name in stored:
         return stored[name]
@@ -87,15 +87,15 @@ def _named(name: str, stored: Mapping[str, Any]) -> Any:
     return slices or None
 
 
-def _in_scope(
-    name: str, wanted: str, stored: Mapping[str, Any], shapes: Mapping[str, Any], place: str
+def _variables_in_scope(
+    name: str, target: str, stored: Mapping[str, Any], shapes: Mapping[str, Any], place: str
 ) -> list[tuple[str, Any]]:
     """Return the variables in a scope of the graph, each with its name in a scope of the checkpoint.
 
     Raises:
         ValueError: ``wanted`` is not a scope, or the checkpoint lacks a variable.
     """
-    scope = "" if wanted == "/" else wanted.removesuffix("/")
+    scope = "" if target == "/" else target.removesuffix("/")
     if not name.endswith("/"):
         raise ValueError(
             f"Assignment map with scope only name {scope} should map to scope only {name}. "
@@ -109,7 +109,7 @@ def _in_scope(
         full_name = rest if name == "/" else name + rest
         if full_name not in shapes:
             raise ValueError(f"Tensor {full_name} ({rest} in {name}) is not found in {place} checkpoint")
-        result.append((full_name, _named(one, stored)))
+        result.append((full_name, _stored_variable(one, stored)))
     return result
 
 

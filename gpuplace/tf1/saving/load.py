@@ -27,10 +27,10 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
     """
     path = os.fspath(ckpt_dir_or_file)
     if os.path.isdir(path):
-        found = latest_checkpoint(path)
-        if found is None:
+        checkpoint = latest_checkpoint(path)
+        if checkpoint is None:
             raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}")
-        path = found
+        path = checkpoint
     return CheckpointReader(path)
 
 

@@ -199,12 +199,12 @@ class SavedModelBuilder:
     def _save_assets(self, assets: Sequence[Any]) -> list[Any]:
         """Copy files and return an ``AssetFileDef`` for each."""
         sources: dict[str, str] = {}
-        made = []
+        definitions = []
         for tensor in assets:
             source = _asset_path(tensor)
             name = os.path.basename(source)
-            known = sources.get(name)
-            if known is not None and known != source and not filecmp.cmp(known, source, shallow=False):
+            earlier = sources.get(name)
+            if earlier is not None and earlier != source and not filecmp.cmp(earlier, source, shallow=False):
                 count = 1
                 while f"{name}_{count}" in sources:
                     count += 1
@@ -212,9 +212,9 @@ class SavedModelBuilder:
             sources[name] = source
             asset = AssetFileDef(filename=name)
             asset.tensor_info.name = tensor.name
-            made.append(asset)
+            definitions.append(asset)
         if not sources:
-            return made
+            return definitions
         folder = os.path.join(self._export_dir, ASSETS_DIRECTORY)
         with with_op_errors(folder):
             os.makedirs(folder, exist_ok=True)
@@ -222,7 +222,7 @@ class SavedModelBuilder:
                 target = os.path.join(folder, name)
                 if not os.path.exists(target):
                     write_file(target, read_bytes(source))
-        return made
+        return definitions
 
     def _add(
         self,
@@ -232,13 +232,13 @@ class SavedModelBuilder:
         clear_devices: bool,
         strip_default_attrs: bool,
     ) -> None:
-        made = self._saved_model.meta_graphs.add()
-        made.CopyFrom(
+        meta_graph = self._saved_model.meta_graphs.add()
+        meta_graph.CopyFrom(
             saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip_default_attrs)
         )
-        made.meta_info_def.tags.extend(tags)
+        meta_graph.meta_info_def.tags.extend(tags)
         for key, signature in (signatures or {}).items():
-            made.signature_def[key].CopyFrom(signature)
+            meta_graph.signature_def[key].CopyFrom(signature)
 
 
 def _new_saver() -> Saver:

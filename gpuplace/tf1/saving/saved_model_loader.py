@@ -56,15 +56,15 @@ def parse_saved_model(export_dir: str | bytes | os.PathLike[str]) -> Any:
         OSError: there is no SavedModel, or its file is damaged.
     """
     folder = os.fsdecode(export_dir)
-    made = SavedModel()
+    model = SavedModel()
     path = os.path.join(folder, SAVED_MODEL_FILENAME_PB)
     try:
         if os.path.exists(path):
-            made.ParseFromString(read_bytes(path))
-            return made
+            model.ParseFromString(read_bytes(path))
+            return model
         path = os.path.join(folder, SAVED_MODEL_FILENAME_PBTXT)
         if os.path.exists(path):
-            return text_format.Parse(read_bytes(path).decode(), made)
+            return text_format.Parse(read_bytes(path).decode(), model)
     except (DecodeError, UnicodeDecodeError, text_format.ParseError) as error:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
     raise OSError(
@@ -166,10 +166,10 @@ class SavedModelLoader:
         Returns:
             The saver of the variables, or None, and the ``return_elements`` if requested.
         """
-        given = MetaGraphDef()
-        given.CopyFrom(self.get_meta_graph_def_from_tags(tags))
+        meta_graph = MetaGraphDef()
+        meta_graph.CopyFrom(self.get_meta_graph_def_from_tags(tags))
         with graph.as_default():
-            return import_with_elements(given, import_scope=import_scope, **saver_kwargs)
+            return import_with_elements(meta_graph, import_scope=import_scope, **saver_kwargs)
 
     def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
         """Restore the variables.
@@ -220,11 +220,11 @@ class SavedModelLoader:
         Returns:
             The ``MetaGraphDef``, with the names in the file.
         """
-        wanted = list(tags)
-        saver, _ = self.load_graph(sess.graph, wanted, import_scope, **saver_kwargs)
+        tag_list = list(tags)
+        saver, _ = self.load_graph(sess.graph, tag_list, import_scope, **saver_kwargs)
         self.restore_variables(sess, saver, import_scope)
-        self.run_init_ops(sess, wanted, import_scope)
-        return self.get_meta_graph_def_from_tags(wanted)
+        self.run_init_ops(sess, tag_list, import_scope)
+        return self.get_meta_graph_def_from_tags(tag_list)
 
 
 def get_train_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
@@ -237,23 +237,23 @@ def get_train_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
     if TRAIN_OP_SIGNATURE_KEY in meta_graph_def.signature_def:
         signature = meta_graph_def.signature_def[TRAIN_OP_SIGNATURE_KEY]
         return load_op_from_signature_def(signature, TRAIN_OP_SIGNATURE_KEY, import_scope)
-    found = (
+    names = (
         get_default_graph().get_collection(TRAIN_OP_KEY)
         if TRAIN_OP_KEY in meta_graph_def.collection_def
         else []
     )
-    return found[0] if found else None
+    return names[0] if names else None
 
 
 def _tagged(model: Any, tags: Iterable[str]) -> Any:
     """Return the graph with exactly these tags."""
-    wanted = set(tags)
+    tag_set = set(tags)
     for meta_graph in model.meta_graphs:
-        if set(meta_graph.meta_info_def.tags) == wanted:
+        if set(meta_graph.meta_info_def.tags) == tag_set:
             return meta_graph
     available = [set(meta_graph.meta_info_def.tags) for meta_graph in model.meta_graphs]
     raise RuntimeError(
-        f"MetaGraphDef associated with tags {str(sorted(wanted)).strip('[]')} could not be found in SavedModel. To"
+        f"MetaGraphDef associated with tags {str(sorted(tag_set)).strip('[]')} could not be found in SavedModel. To"
         " inspect available tag-sets in the SavedModel, please use the SavedModel CLI: `saved_model_cli`\n"
         f"available_tags: {available}"
     )
@@ -291,7 +291,7 @@ def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict
                 f"Cannot parse an asset of the SavedModel in {folder}: {error}",
                 hint="check that the file is complete; export or copy the model again",
             ) from None
-    found = {}
+    paths = {}
     for asset in assets:
         name = os.path.normpath(asset.filename)
         if os.path.isabs(name) or name.split(os.sep)[0] in (os.curdir, os.pardir):
@@ -300,8 +300,8 @@ def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict
                 hint="load only models that you trust; an exported model has its assets in its own folder",
             )
         path = os.path.join(folder, ASSETS_DIRECTORY, name)
-        found[prepend_name_scope(asset.tensor_info.name, import_scope)] = path
-    return found
+        paths[prepend_name_scope(asset.tensor_info.name, import_scope)] = path
+    return paths
 
 
 def main_op() -> Operation:

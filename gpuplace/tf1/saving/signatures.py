@@ -59,14 +59,14 @@ def build_tensor_info(tensor: Any) -> Any:
     components: list[Any] = [getattr(tensor, part, None) for part in ("indices", "values", "dense_shape")]
     if not isinstance(tensor, Tensor) and all(isinstance(part, Tensor) for part in components):
         indices, values, dense_shape = components
-        made = _info(values.dtype, tensor.get_shape())
-        made.coo_sparse.values_tensor_name = values.name
-        made.coo_sparse.indices_tensor_name = indices.name
-        made.coo_sparse.dense_shape_tensor_name = dense_shape.name
-        return made
-    made = _info(tensor.dtype, tensor.get_shape())
-    made.name = tensor.name
-    return made
+        info = _info(values.dtype, tensor.get_shape())
+        info.coo_sparse.values_tensor_name = values.name
+        info.coo_sparse.indices_tensor_name = indices.name
+        info.coo_sparse.dense_shape_tensor_name = dense_shape.name
+        return info
+    info = _info(tensor.dtype, tensor.get_shape())
+    info.name = tensor.name
+    return info
 
 
 def build_tensor_info_from_op(op: Operation | Tensor) -> Any:
@@ -75,20 +75,20 @@ def build_tensor_info_from_op(op: Operation | Tensor) -> Any:
     Args:
         op: the operation.
     """
-    made = TensorInfo(name=op.name)
-    made.tensor_shape.unknown_rank = True
-    return made
+    info = TensorInfo(name=op.name)
+    info.tensor_shape.unknown_rank = True
+    return info
 
 
 def _info(dtype: DTypeLike, shape: TensorShape) -> Any:
-    made = TensorInfo(dtype=as_dtype(dtype).as_datatype_enum)
+    info = TensorInfo(dtype=as_dtype(dtype).as_datatype_enum)
     if shape.sizes is None:
-        made.tensor_shape.unknown_rank = True
+        info.tensor_shape.unknown_rank = True
     else:
-        made.tensor_shape.SetInParent()
+        info.tensor_shape.SetInParent()
         for size in shape.sizes:
-            made.tensor_shape.dim.add(size=-1 if size is None else size)
-    return made
+            info.tensor_shape.dim.add(size=-1 if size is None else size)
+    return info
 
 
 def get_tensor_from_tensor_info(
@@ -152,13 +152,13 @@ def build_signature_def(
         outputs: dict from name to ``TensorInfo``; None for no outputs.
         method_name: its purpose, such as ``PREDICT_METHOD_NAME``, or None.
     """
-    made = SignatureDef()
-    for field, infos in ((made.inputs, inputs), (made.outputs, outputs)):
+    definition = SignatureDef()
+    for field, infos in ((definition.inputs, inputs), (definition.outputs, outputs)):
         for name, info in (infos or {}).items():
             field[name].CopyFrom(info)
     if method_name is not None:
-        made.method_name = method_name
-    return made
+        definition.method_name = method_name
+    return definition
 
 
 def regression_signature_def(examples: Any, predictions: TensorLike) -> Any:
@@ -285,8 +285,8 @@ def _supervised_signature_def(
         for some in (loss, predictions, metrics)
         for key, tensor in (some or {}).items()
     }
-    given = {key: build_tensor_info(tensor) for key, tensor in inputs.items()}
-    return build_signature_def(given, outputs, method_name)
+    infos = {key: build_tensor_info(tensor) for key, tensor in inputs.items()}
+    return build_signature_def(infos, outputs, method_name)
 
 
 @variant_of(_supervised_signature_def, method_name=SUPERVISED_TRAIN_METHOD_NAME)

@@ -58,13 +58,13 @@ class VariableHolder:
         keys = kwargs.pop("collections", None) or [GraphKeys.GLOBAL_VARIABLES]
         with name_scope(kwargs.get("name"), "Variable") as scope:
             name = name_from_scope_name(scope)
-            known = self._variables_by_name.get(name) if self._share_variables else None
-            if known is None:
-                known = self._variables_by_name[name] = next_creator(**{**kwargs, "name": scope})
+            variable = self._variables_by_name.get(name) if self._share_variables else None
+            if variable is None:
+                variable = self._variables_by_name[name] = next_creator(**{**kwargs, "name": scope})
         graph = get_default_graph()
-        for key in dict.fromkeys([*keys, *((GraphKeys.TRAINABLE_VARIABLES,) if known.trainable else ())]):
-            graph.add_to_collection(key, known)
-        return known
+        for key in dict.fromkeys([*keys, *((GraphKeys.TRAINABLE_VARIABLES,) if variable.trainable else ())]):
+            graph.add_to_collection(key, variable)
+        return variable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
@@ -115,7 +115,7 @@ class WrappedFunction(ConcreteFunction):
     @property
     def trainable_variables(self) -> list[Any]:
         """The trainable ones of these variables."""
-        return [one for one in self.variables if one.trainable]
+        return [variable for variable in self.variables if variable.trainable]
 
     def prune(
         self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None
@@ -132,20 +132,22 @@ class WrappedFunction(ConcreteFunction):
             ValueError: an element is not a tensor, or is in another graph.
         """
         graph = self.graph
-        given = [graph.as_graph_element(one) for one in nest.flatten(feeds, opens_slices=True)]
-        if not all(isinstance(one, Tensor) for one in given):
+        feed_tensors = [graph.as_graph_element(one) for one in nest.flatten(feeds, opens_slices=True)]
+        if not all(isinstance(one, Tensor) for one in feed_tensors):
             raise ValueError("Feeds must be tensors.")
-        given = [one for one in given if one not in graph.internal_captures]
-        wanted = nest.map_structure(
+        feed_tensors = [one for one in feed_tensors if one not in graph.internal_captures]
+        elements = nest.map_structure(
             lambda one: one if nest.items(one, opens_slices=True) else self._element(one), fetches
         )
-        flat = nest.flatten(wanted, opens_slices=True)
-        made, copies = _copied(graph, given, flat, name or "pruned")
-        made.structured_outputs = nest.pack_sequence_as(
-            wanted, [copies.get(one) if isinstance(one, Tensor) else None for one in flat], opens_slices=True
+        flat = nest.flatten(elements, opens_slices=True)
+        pruned, copies = _copy_between(graph, feed_tensors, flat, name or "pruned")
+        pruned.structured_outputs = nest.pack_sequence_as(
+            elements,
+            [copies.get(one) if isinstance(one, Tensor) else None for one in flat],
+            opens_slices=True,
         )
-        made.structured_input_signature = input_signature
-        return WrappedFunction(made, self._variable_holder)
+        pruned.structured_input_signature = input_signature
+        return WrappedFunction(pruned, self._variable_holder)
 
     def _element(self, fetch: Any) -> Any:
         if isinstance(fetch, (Tensor, Operation)) and fetch.graph is not self.graph:
@@ -156,13 +158,13 @@ class WrappedFunction(ConcreteFunction):
         return self.graph.as_graph_element(fetch)
 
 
-def _copied(
+def _copy_between(
     graph: FuncGraph, feeds: Sequence[Tensor], fetches: Sequence[Any], name: str
 ) -> tuple[FuncGraph, dict[Tensor, Tensor]]:
     """Return a copy of the graph between tensors of a function, and the copies of the fetched tensors."""
     sources = {tensor.op: tensor for tensor in (*feeds, *graph.internal_captures)}
     needed: set[Operation] = set(sources)
-    pending = [one.op if isinstance(one, Tensor) else one for one in fetches]
+    pending = [fetch.op if isinstance(fetch, Tensor) else fetch for fetch in fetches]
     while pending:
         op = pending.pop()
         if op not in needed:
@@ -177,17 +179,19 @@ def _copied(
         elif op in needed:
             node_def(op, message.node.add())
     with graph.outer_graph.as_default():
-        made = FuncGraph(name, collections={})
-    with made.as_default():
+        copied = FuncGraph(name, collections={})
+    with copied.as_default():
         import_graph_def(message, name="")
-    made.args = [made.get_tensor_by_name(tensor.name) for tensor in feeds]
-    made.captured = {outer: made.get_tensor_by_name(inner.name) for outer, inner in graph.captured.items()}
-    copies = {one: made.get_tensor_by_name(one.name) for one in fetches if isinstance(one, Tensor)}
-    made.outputs = [copies[one] for one in fetches if isinstance(one, Tensor)]
-    made.control_outputs = [
-        made.get_operation_by_name(one.name) for one in fetches if isinstance(one, Operation)
+    copied.args = [copied.get_tensor_by_name(tensor.name) for tensor in feeds]
+    copied.captured = {
+        outer: copied.get_tensor_by_name(inner.name) for outer, inner in graph.captured.items()
+    }
+    copies = {one: copied.get_tensor_by_name(one.name) for one in fetches if isinstance(one, Tensor)}
+    copied.outputs = [copies[one] for one in fetches if isinstance(one, Tensor)]
+    copied.control_outputs = [
+        copied.get_operation_by_name(one.name) for one in fetches if isinstance(one, Operation)
     ]
-    return made, copies
+    return copied, copies
 
 
 class WrappedGraph:
@@ -245,7 +249,7 @@ class WrappedGraph:
             add_control_dependencies=False,
             func_graph=self.graph,
         )
-        given = self.graph.args[before:]
+        arguments = self.graph.args[before:]
         flat = nest.flatten(self.graph.structured_outputs, opens_slices=True)
         ops = nest.flatten(returned[0], opens_slices=True)
         fetches = nest.pack_sequence_as(
@@ -254,9 +258,9 @@ class WrappedGraph:
             opens_slices=True,
         )
         whole = WrappedFunction(self.graph, self._variable_holder)
-        made = whole.prune(given, fetches, name or fn.__name__, self.graph.structured_input_signature)
-        self._functions[name or fn.__name__] = made
-        return made
+        pruned = whole.prune(arguments, fetches, name or fn.__name__, self.graph.structured_input_signature)
+        self._functions[name or fn.__name__] = pruned
+        return pruned
 
 
 def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = None) -> WrappedFunction:

@@ -75,7 +75,7 @@ def _crossed(
     if not isinstance(inputs, (tuple, list)):
         raise TypeError("Inputs must be a list")
     columns = [one if isinstance(one, SparseTensor) else convert_to_tensor(one) for one in inputs]
-    sparse = [one for one in columns if isinstance(one, SparseTensor)]
+    sparse = [column for column in columns if isinstance(column, SparseTensor)]
     dense = [one for one in columns if not isinstance(one, SparseTensor)]
     out_type = "int64" if hashed else "string"
     any_whole = any(one.dtype.name != "string" for one in columns)
@@ -112,7 +112,9 @@ def _sparse_cross(
     if not shapes and not dense_inputs:
         raise InvalidArgumentError.of("There are no columns to cross")
     count = int(shapes[0][0]) if shapes else dense_inputs[0].shape[0]
-    if any(int(shape[0]) != count for shape in shapes) or any(one.shape[0] != count for one in dense_inputs):
+    if any(int(shape[0]) != count for shape in shapes) or any(
+        dense_input.shape[0] != count for dense_input in dense_inputs
+    ):
         raise InvalidArgumentError.of("Expected batch size of all inputs to be the same")
     rows: list[list[list[Any]]] = [[[] for _ in range(len(values) + len(dense_inputs))] for _ in range(count)]
     for number, (at, held) in enumerate(zip(indices, values, strict=True)):
@@ -122,14 +124,14 @@ def _sparse_cross(
         for row, line in enumerate(held.tolist()):
             rows[row][number] = line
     crosses = [list(itertools.product(*row)) for row in rows]
-    found = [
+    crosses_of = [
         _hash(combination, hash_key, num_buckets) if hashed_output else b"_X_".join(map(_text, combination))
         for row in crosses
         for combination in row
     ]
-    places = [(row, number) for row, made in enumerate(crosses) for number in range(len(made))]
-    out = xp.empty(len(found), object if not hashed_output else "int64")
-    for index, value in enumerate(found):
+    places = [(row, number) for row, row_crosses in enumerate(crosses) for number in range(len(row_crosses))]
+    out = xp.empty(len(crosses_of), object if not hashed_output else "int64")
+    for index, value in enumerate(crosses_of):
         out[index] = value
     widest = max((len(row) for row in crosses), default=0)
     return xp.asarray(places, "int64").reshape(-1, 2), out, xp.asarray([count, widest], "int64")
@@ -143,7 +145,7 @@ def _mixed(value: int) -> int:
     return value ^ value >> 47
 
 
-def _joined(first: int, second: int) -> int:
+def _combined_fingerprint(first: int, second: int) -> int:
     """Return one fingerprint of two."""
     result = first ^ _FACTOR ^ _mixed(second * _FACTOR & _MASK) * _FACTOR & _MASK
     result = _mixed(result * _FACTOR & _MASK) * _FACTOR & _MASK
@@ -153,7 +155,9 @@ def _joined(first: int, second: int) -> int:
 def _hash(combination: Sequence[Any], key: int, buckets: int) -> int:
     result = key & _MASK
     for value in combination:
-        result = _joined(result, fingerprint64(value) if isinstance(value, bytes) else value & _MASK)
+        result = _combined_fingerprint(
+            result, fingerprint64(value) if isinstance(value, bytes) else value & _MASK
+        )
     return result % (buckets or 0x7FFFFFFFFFFFFFFF)
 
 

@@ -64,16 +64,16 @@ def _distance(one: list[Any], other: list[Any]) -> int:
     row = list(range(len(other) + 1))
     for number, item in enumerate(one, 1):
         before, row[0] = row[0], number
-        for at, wanted in enumerate(other, 1):
-            before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (item != wanted))
+        for at, target in enumerate(other, 1):
+            before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (item != target))
     return row[-1]
 
 
 def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
-    found: dict[tuple[int, ...], list[Any]] = {}
+    sequences: dict[tuple[int, ...], list[Any]] = {}
     for index, value in zip(indices.tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(index[:-1]), []).append(value)
-    return found
+        sequences.setdefault(tuple(index[:-1]), []).append(value)
+    return sequences
 
 
 def _check(what: str, indices: Any, values: Any, shape: Any) -> None:

@@ -97,19 +97,19 @@ def embedding_lookup_sparse(
             one.shape.assert_is_compatible_with(other.shape)
     with name_scope(name, "embedding_lookup_sparse", [*tables, *parts_of(sp_ids)]) as scope:
         segments = cast(sp_ids.indices[:, 0], int32)
-        ids, which = unique(sp_ids.values)
+        ids, positions = unique(sp_ids.values)
         rows = embedding_lookup(tables, ids, partition_strategy=partition_strategy, max_norm=max_norm)
         if rows.dtype.base_dtype in (float16, bfloat16):
             rows = cast(rows, float32)
         if sp_weights is None:
-            return _COMBINED[combiner](rows, which, segments, name=scope)
+            return _COMBINED[combiner](rows, positions, segments, name=scope)
         weights = cast(sp_weights.values, rows.dtype.base_dtype)
-        rows = gather(rows, which)
+        rows = gather(rows, positions)
         ones = fill(expand_dims(rank(rows) - 1, 0), 1)
-        known = weights.shape
+        static_shape = weights.shape
         weights = reshape(weights, concat([shape_of(weights), ones], 0))
         if rows.shape.ndims is not None:
-            weights.set_shape(known.concatenate([1] * (rows.shape.ndims - 1)))
+            weights.set_shape(static_shape.concatenate([1] * (rows.shape.ndims - 1)))
         rows = rows * weights
         if combiner == "sum":
             return segment_sum(rows, segments, name=scope)
@@ -165,8 +165,8 @@ def safe_embedding_lookup_sparse(
     weighted = [] if sparse_weights is None else parts_of(sparse_weights)
     with name_scope(name, "embedding_lookup", [*tables, *parts_of(sparse_ids), *weighted]) as scope:
         shape = sparse_ids.dense_shape
-        known = shape.shape.with_rank(1)[0].value
-        count: Any = size_of(shape) if known is None else known
+        static_rank = shape.shape.with_rank(1)[0].value
+        count: Any = size_of(shape) if static_rank is None else static_rank
         rows = reduce_prod(slice_of(shape, [0], [count - 1]))
         ids = sparse_reshape(sparse_ids, [rows, gather(shape, count - 1)])
         weights = sparse_weights
@@ -196,6 +196,6 @@ def safe_embedding_lookup_sparse(
             result = where(wide, zeros_like(result), result, name=scope)
         outer = slice_of(cast(shape, int32), [0], [count - 1])
         final = reshape(result, concat([outer, slice_of(shape_of(result), [1], [-1])], 0))
-        unknown = TensorShape(None if known is None else [None] * (known - 1))
+        unknown = TensorShape(None if static_rank is None else [None] * (static_rank - 1))
         final.set_shape(unknown.concatenate(result.shape[1:]))
         return final

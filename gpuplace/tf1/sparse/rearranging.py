@@ -57,9 +57,11 @@ def sparse_reorder(sp_input: SparseTensor | SparseTensorValue, name: str | None 
         input_values=sparse.values,
         input_shape=sparse.dense_shape,
     ).outputs
-    known: Any = sparse.shape
+    static_shape: Any = sparse.shape
     return SparseTensor(
-        indices, values, known.as_list() if known.is_fully_defined() else identity(sparse.dense_shape)
+        indices,
+        values,
+        static_shape.as_list() if static_shape.is_fully_defined() else identity(sparse.dense_shape),
     )
 
 
@@ -82,8 +84,8 @@ def sparse_reshape(
         InvalidArgumentError: at run time, the sizes do not match.
     """
     sparse = to_sparse(sp_input)
-    wanted: Any = shape
-    sizes = cast(wanted, int64)
+    new_shape: Any = shape
+    sizes = cast(new_shape, int64)
     with name_scope(name, "SparseReshape", [*parts_of(sparse)]) as scope:
         indices, shape_after = apply_op(
             "SparseReshape",
@@ -92,26 +94,26 @@ def sparse_reshape(
             input_shape=sparse.dense_shape,
             new_shape=sizes,
         ).outputs
-        known = constant_value_as_shape(sizes).sizes
-        if known is not None and sparse.shape.is_fully_defined():
-            final = _reshaped(known, constant_value(sizes), sparse.shape.num_elements())
+        static_sizes = constant_value_as_shape(sizes).sizes
+        if static_sizes is not None and sparse.shape.is_fully_defined():
+            final = _reshaped(static_sizes, constant_value(sizes), sparse.shape.num_elements())
             if final is not None:
                 shape_after = constant(final, dtype=int64)
         return SparseTensor(indices, identity(sparse.values), shape_after)
 
 
-def _reshaped(wanted: tuple[int | None, ...], given: Any, total: Any) -> list[int] | None:
+def _reshaped(new_shape: tuple[int | None, ...], sizes_in_message: Any, total: Any) -> list[int] | None:
     """Return the sizes with -1 replaced; None if more than one is unknown."""
-    if given is not None and sum(int(size) == -1 for size in given) > 1:
-        raise ValueError(f"At most one dimension can be inferred (-1). Found: {given}")
-    known = [size for size in wanted if size is not None]
-    if len(wanted) - len(known) > 1:
+    if sizes_in_message is not None and sum(int(size) == -1 for size in sizes_in_message) > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {sizes_in_message}")
+    static_sizes = [size for size in new_shape if size is not None]
+    if len(new_shape) - len(static_sizes) > 1:
         return None
-    product = math.prod(known)
-    final = [total // product if size is None and product else size or 0 for size in wanted]
+    product = math.prod(static_sizes)
+    final = [total // product if size is None and product else size or 0 for size in new_shape]
     if math.prod(final) != total:
         raise ValueError(
-            f"Cannot reshape a tensor with {total} elements to shape {list(wanted)} ({math.prod(final)} elements)."
+            f"Cannot reshape a tensor with {total} elements to shape {list(new_shape)} ({math.prod(final)} elements)."
         )
     return final
 
@@ -147,7 +149,7 @@ def sparse_concat(
         raise ValueError("sparse_concat needs an axis")
     if not isinstance(sp_inputs, (list, tuple)):
         raise TypeError("Inputs must be a list or tuple.")
-    inputs = [to_sparse(one) for one in sp_inputs]
+    inputs = [to_sparse(sp_input) for sp_input in sp_inputs]
     if len(inputs) == 1:
         return inputs[0]
     shapes = [one.dense_shape for one in inputs]
@@ -165,10 +167,10 @@ def sparse_concat(
         "shapes": shapes,
     }
     indices, values, sizes = apply_op("SparseConcat", name, **arguments, concat_dim=axis).outputs
-    known = [constant_value(shape) for shape in shapes]
-    if all(shape is not None for shape in known):
-        final = np.array(known[0])
-        final[axis] = sum(shape[axis] for shape in known if shape is not None)
+    static_shapes = [constant_value(shape) for shape in shapes]
+    if all(shape is not None for shape in static_shapes):
+        final = np.array(static_shapes[0])
+        final[axis] = sum(shape[axis] for shape in static_shapes if shape is not None)
         sizes = convert_to_tensor(final)
     return SparseTensor(indices, values, sizes)
 
@@ -192,8 +194,8 @@ def sparse_slice(
         InvalidArgumentError: at run time, ``start`` or ``size`` has another length.
     """
     sparse = to_sparse(sp_input)
-    given: Any = (start, size)
-    begin, sizes = (convert_to_tensor(one, int64) for one in given)
+    bounds: Any = (start, size)
+    begin, sizes = (convert_to_tensor(one, int64) for one in bounds)
     indices, values, shape = parts_of(sparse)
     with name_scope(name, "SparseSlice", [indices, values, shape]) as scope:
         part = apply_op(
@@ -235,7 +237,7 @@ def sparse_split(
         if value is None:
             raise ValueError(f"{argument} is required")
     indices, values, shape = parts_of(to_sparse(sp_input))
-    found = apply_op(
+    outputs = apply_op(
         "SparseSplit",
         name,
         split_dim=axis,
@@ -244,8 +246,8 @@ def sparse_split(
         shape=shape,
         num_split=num_split,
     ).outputs
-    count = len(found) // 3
-    return [SparseTensor(found[at], found[count + at], found[2 * count + at]) for at in range(count)]
+    count = len(outputs) // 3
+    return [SparseTensor(outputs[at], outputs[count + at], outputs[2 * count + at]) for at in range(count)]
 
 
 def sparse_transpose(
@@ -265,16 +267,16 @@ def sparse_transpose(
         InvalidArgumentError: at run time, ``perm`` is not a permutation of the axes.
     """
     with name_scope(name, "SparseTranspose", [*parts_of(sp_input)]):
-        given = perm is not None
+        has_perm = perm is not None
         if perm is None:
             sparse: Any = sp_input
             count = rank(sparse)
             perm = count - 1 - range_of(0, count, 1)
         indices = transpose(gather(transpose(sp_input.indices), perm))
-        order = constant_value(convert_to_tensor(perm)) if given else None
-        known = sp_input.shape
-        if order is not None and known.is_fully_defined():
-            sizes: Any = [known.as_list()[int(axis)] for axis in order]
+        order = constant_value(convert_to_tensor(perm)) if has_perm else None
+        static_shape = sp_input.shape
+        if order is not None and static_shape.is_fully_defined():
+            sizes: Any = [static_shape.as_list()[int(axis)] for axis in order]
         else:
             sizes = gather(sp_input.dense_shape, perm)
         return sparse_reorder(SparseTensor(indices, sp_input.values, sizes))

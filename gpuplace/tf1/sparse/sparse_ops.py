@@ -67,9 +67,13 @@ def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | No
     if isinstance(shape, Tensor):
         sizes, rank = shape, shape.shape.with_rank(1)[0].value
     elif shape is not None:
-        known: Any = as_shape(shape)
-        rank, fixed = known.ndims, known.is_fully_defined()
-        sizes = convert_to_tensor(known.as_list(), int64, name=under and f"{under}shape") if fixed else None
+        static_shape: Any = as_shape(shape)
+        rank, fixed = static_shape.ndims, static_shape.is_fully_defined()
+        sizes = (
+            convert_to_tensor(static_shape.as_list(), int64, name=under and f"{under}shape")
+            if fixed
+            else None
+        )
     if sizes is None:
         sizes = placeholder(int64, [rank], under and f"{under}shape" or None)
     values = placeholder(dtype, [None], under and f"{under}values" or None)
@@ -242,21 +246,21 @@ def sparse_reset_shape(
         below = reduce_max(indices, axis=0)
         sizes: Any = maximum(constant(0, dtype=int64), add(below, ones_like(old)))
         return SparseTensor(indices, values, sizes)
-    wanted: Any = new_shape
-    sizes = convert_to_tensor(wanted)
+    target: Any = new_shape
+    sizes = convert_to_tensor(target)
     sizes.set_shape(sizes.shape.with_rank(1))
     sizes = cast(sizes, int64)
     if sizes.shape.ndims is not None:
         sizes.shape[0].merge_with(old.shape.with_rank(1)[0])
-    known = constant_value(sizes)
-    if known is not None and sparse.shape.is_fully_defined():
+    static_sizes = constant_value(sizes)
+    if static_sizes is not None and sparse.shape.is_fully_defined():
         before = np.array(sparse.shape.as_list())
-        if not (before <= known).all():
+        if not (before <= static_sizes).all():
             raise ValueError(
                 "Requested new_shape should have dimension sizes >= sp_input.shape.  Found new_shape "
-                f"({before}), sp_input.shape ({known})."
+                f"({before}), sp_input.shape ({static_sizes})."
             )
-        return SparseTensor(indices, values, known)
+        return SparseTensor(indices, values, static_sizes)
     sizes = with_dependencies([assert_equal(shape_of(old), shape_of(sizes))], sizes)
     sizes = with_dependencies([assert_less_equal(old, sizes)], sizes)
     return SparseTensor(indices, values, sizes)
@@ -330,8 +334,8 @@ def sparse_add(
     arguments |= {"b_indices": right.indices, "b_values": right.values, "b_shape": right.dense_shape}
     indices, values, sizes = apply_op("SparseAdd", **arguments, thresh=least).outputs
     left.shape.assert_is_compatible_with(right.shape)
-    known: Any = broadcast_static_shape(left.shape, right.shape)
-    return SparseTensor(indices, values, known.as_list() if known.is_fully_defined() else sizes)
+    static_shape: Any = broadcast_static_shape(left.shape, right.shape)
+    return SparseTensor(indices, values, static_shape.as_list() if static_shape.is_fully_defined() else sizes)
 
 
 def sparse_softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
@@ -361,8 +365,8 @@ def _of_two(kind: str, sp_a: SparseTensor, sp_b: SparseTensor, name: str | None)
     with name_scope(name, kind, [sp_a.indices, sp_a.values, sp_b.indices, sp_b.values]) as scope:
         arguments: dict[str, Any] = {"a_indices": sp_a.indices, "a_values": sp_a.values}
         arguments |= {"b_indices": sp_b.indices, "b_values": sp_b.values}
-        found = apply_op(kind, scope, **arguments, a_shape=sp_a.dense_shape, b_shape=sp_b.dense_shape)
-    return SparseTensor(found.outputs[0], found.outputs[1], sp_a.dense_shape)
+        outputs = apply_op(kind, scope, **arguments, a_shape=sp_a.dense_shape, b_shape=sp_b.dense_shape)
+    return SparseTensor(outputs.outputs[0], outputs.outputs[1], sp_a.dense_shape)
 
 
 def sparse_maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
@@ -460,7 +464,7 @@ def sparse_merge(
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
     with name_scope(name, "SparseMerge"):
         columns = []
-        tensors = [to_sparse(one) for one in sp_ids]
+        tensors = [to_sparse(sp_id) for sp_id in sp_ids]
         elements = to_sparse(sp_values)
         for one in tensors:
             ids = one.values if one.dtype.base_dtype == int64 else cast(one.values, int64)
@@ -495,6 +499,6 @@ def sparse_to_indicator(
     sparse = to_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [*parts_of(sparse)]) as scope:
         count = shape_of(sparse.indices)[0]
-        there = SparseTensor(sparse.indices, fill(expand_dims(count, 0), True), sparse.dense_shape)
-        merged = sparse_merge(sparse, there, vocab_size, scope)
+        indicator = SparseTensor(sparse.indices, fill(expand_dims(count, 0), True), sparse.dense_shape)
+        merged = sparse_merge(sparse, indicator, vocab_size, scope)
         return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)

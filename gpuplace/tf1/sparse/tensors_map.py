@@ -83,12 +83,12 @@ def take_many_sparse_from_tensors_map(
             f" `{sparse_map_op.type}`."
         )
     with get_default_graph().colocate_with(sparse_map_op):
-        made: Any = apply_op(
+        outputs: Any = apply_op(
             "TakeManySparseFromTensorsMap", name, sparse_handles=sparse_handles,
             dtype=sparse_map_op.get_attr("T"), shared_name=shared_name_of(sparse_map_op),
             container=sparse_map_op.get_attr("container"),
         )  # fmt: skip
-    indices, values, shape = made.outputs
+    indices, values, shape = outputs.outputs
     if rank is not None:
         indices.set_shape([None, rank])
         shape.set_shape([rank])

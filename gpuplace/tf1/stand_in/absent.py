@@ -57,8 +57,8 @@ MODULES = {
 
 def _advice_of(fullname: str) -> str | None:
     """Return the public name whose advice an error gives; None outside the absent modules."""
-    for known in (PACKAGES, MODULES):
-        for name, public in known.items():
+    for table in (PACKAGES, MODULES):
+        for name, public in table.items():
             if f"{fullname}.".startswith(f"{name}."):
                 return public
     return None
@@ -113,6 +113,6 @@ class AbsentModule(ModuleType):
         path = f"{self.__name__}.{name}"
         if path.removeprefix("tensorflow.python.") in NAMES:  # a submodule, with names of its own
             return importlib.import_module(path)
-        made = absent(path)
-        setattr(self, name, made)
-        return made
+        absent_class = absent(path)
+        setattr(self, name, absent_class)
+        return absent_class

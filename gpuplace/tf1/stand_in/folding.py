@@ -29,9 +29,9 @@ def folded_value(tensor: Tensor) -> Any:
         op = left.pop()
         if op.type in _NOT_CONSTANT or op.op_def is None or op.op_def.is_stateful or op.control_inputs:
             return None
-        for given in op.inputs:
-            if given.op not in seen:
-                seen.add(given.op)
-                left.append(given.op)
+        for operand in op.inputs:
+            if operand.op not in seen:
+                seen.add(operand.op)
+                left.append(operand.op)
     with Session(graph=tensor.graph) as session:
         return session.run(tensor)

@@ -64,22 +64,28 @@ def Gradient(inputs: Sequence[Any], f: Any, name: str | None = None) -> list[Ten
     return new_list("SymbolicGradient", name, input=list(inputs), Tout=types, f=f)
 
 
-def _handing_on(body: Any) -> Any:
+def _with_captured_results(body: Any) -> Any:
     """Return a loop's body that also returns its captured tensors."""
 
     @Defun(*body.declared_input_types, func_name=f"{body.name}_Wrapper")
     def wrapper(*args: Any) -> Any:
-        made = body(*args)
-        results = () if isinstance(made, Operation) else made if isinstance(made, tuple) else (made,)
+        returned = body(*args)
+        results = (
+            ()
+            if isinstance(returned, Operation)
+            else returned
+            if isinstance(returned, tuple)
+            else (returned,)
+        )
         return (*results, *get_extra_args())
 
     return wrapper
 
 
-def _keep_on_host(results: list[Tensor], given: Sequence[int], kept: Sequence[int]) -> None:
+def _keep_on_host(results: list[Tensor], inputs: Sequence[int], outputs: Sequence[int]) -> None:
     op = results[0].op
-    op._set_attr("_input_hostmem", tuple(given))
-    op._set_attr("_output_hostmem", tuple(kept))
+    op._set_attr("_input_hostmem", tuple(inputs))
+    op._set_attr("_output_hostmem", tuple(outputs))
 
 
 def While(  # noqa: N802
@@ -105,18 +111,18 @@ def While(  # noqa: N802
             f"While op 'cond' and 'body' signatures do not match. {cond.declared_input_types!r} vs"
             f" {body.declared_input_types!r}"
         )
-    given, taken, count = list(input_), list(body.captured_inputs), len(body.declared_input_types)
-    if taken:
-        types = [*body.declared_input_types, *(tensor.dtype for tensor in taken)]
+    arguments, captured, count = list(input_), list(body.captured_inputs), len(body.declared_input_types)
+    if captured:
+        types = [*body.declared_input_types, *(tensor.dtype for tensor in captured)]
         inner = cond
 
         @Defun(*types, func_name=f"{cond.name}_Wrapper")
-        def with_taken(*args: Any) -> Any:
+        def with_captured(*args: Any) -> Any:
             return inner(*args[:count])
 
-        cond, body = with_taken, _handing_on(body)
-    results = new_list("While", name, input=[*given, *taken], cond=cond, body=body)
-    results = results[: len(given)]
+        cond, body = with_captured, _with_captured_results(body)
+    results = new_list("While", name, input=[*arguments, *captured], cond=cond, body=body)
+    results = results[: len(arguments)]
     if hostmem:
         _keep_on_host(results, hostmem, hostmem)
     return results
@@ -143,8 +149,14 @@ def _for_with_while(
 
     @Defun(*types, func_name=f"{body.name}_Body")
     def one_step(i: Any, n: Any, start: TensorLike, delta: TensorLike, *args: Any) -> Any:
-        made = body(start + i * delta, *args)
-        results = () if isinstance(made, Operation) else made if isinstance(made, tuple) else (made,)
+        returned = body(start + i * delta, *args)
+        results = (
+            ()
+            if isinstance(returned, Operation)
+            else returned
+            if isinstance(returned, tuple)
+            else (returned,)
+        )
         return (i + 1, n, start, delta, *results)
 
     kept = [0, 1, 2, 3, *(4 + one for one in hostmem or ())]
@@ -175,10 +187,10 @@ def For(  # noqa: N802
     """
     if rewrite_with_while:
         return _for_with_while(start, limit, delta, inputs, body, name, hostmem)
-    taken = list(body.captured_inputs)
-    called = _handing_on(body) if taken else body
+    captured = list(body.captured_inputs)
+    called = _with_captured_results(body) if captured else body
     results = new_list(
-        "For", name, start=start, limit=limit, delta=delta, input=[*inputs, *taken], body=called
+        "For", name, start=start, limit=limit, delta=delta, input=[*inputs, *captured], body=called
     )
     results = results[: len(inputs)]
     if hostmem:

@@ -98,13 +98,13 @@ class _Names(ModuleType):
         try:
             return getattr(package, name)
         except AttributeError:
-            beside = _imported_there(self.__name__, name)
+            beside = _imported_module(self.__name__, name)
             if beside is None:
                 raise
             return beside
 
 
-def _imported_there(module: str, name: str) -> ModuleType | None:
+def _imported_module(module: str, name: str) -> ModuleType | None:
     """Return the module that a module of TensorFlow imports under the last part of its name, or None.
 
     The search covers its own package, ``framework`` and ``ops``, which most modules import.
@@ -114,7 +114,7 @@ def _imported_there(module: str, name: str) -> ModuleType | None:
     for folder in (module.rpartition(".")[0], f"{ROOT}.python.framework", f"{ROOT}.python.ops"):
         fullname = f"{folder}.{name}"
         inner = fullname.removeprefix(f"{ROOT}.python.")
-        if fullname in MODULES or fullname in PACKAGES or inner in NAMES or _own(inner):
+        if fullname in MODULES or fullname in PACKAGES or inner in NAMES or _own_module(inner):
             return importlib.import_module(fullname)
     return None
 
@@ -122,8 +122,8 @@ def _imported_there(module: str, name: str) -> ModuleType | None:
 def _op_type(name: str) -> str | None:
     """Return the op whose generated function has this name, with or without a leading underscore, or None."""
     generated = importlib.import_module("gpuplace.graph.generated")
-    found: str | None = generated.by_snake_case().get(name.removeprefix("_"))
-    return found
+    op_type: str | None = generated.by_snake_case().get(name.removeprefix("_"))
+    return op_type
 
 
 def _generated(op_type: str) -> Any:
@@ -158,14 +158,14 @@ def _sources(module: str) -> list[str] | None:
         inner = ("ops.gradients.registry",)
     else:
         return None
-    own = _own(module)
-    there = [
+    own = _own_module(module)
+    existing = [
         name for name in (f"gpuplace.{one}" for one in inner) if importlib.util.find_spec(name) is not None
     ]
-    return [*([own] if own else []), *there, "gpuplace"]
+    return [*([own] if own else []), *existing, "gpuplace"]
 
 
-def _own(module: str) -> str | None:
+def _own_module(module: str) -> str | None:
     """Return the module beside this one for a module below ``tensorflow.python``, or None."""
     if f"tensorflow.python.{module.rpartition('.')[0]}" not in PACKAGES:
         return None
@@ -202,7 +202,7 @@ def resolve(fullname: str) -> ModuleType:
         sources = _sources(inner)
         if sources is not None:
             return _Names(fullname, sources)
-        if own := _own(inner):
+        if own := _own_module(inner):
             return importlib.import_module(own)
     parent, _, name = fullname.rpartition(".")
     if parent in PROTO_FOLDERS and name.endswith("_pb2"):
@@ -245,10 +245,10 @@ class _Loader(Loader):
         if module.__name__ == WITHOUT_TENSORFLOW:
             return
         with OwnFramesHidden(ImportError):
-            found = resolve(module.__name__)
-        if not hasattr(found, "__path__"):  # without it nothing below the name could be imported
-            found.__path__ = []
-        sys.modules[module.__name__] = found
+            replacement = resolve(module.__name__)
+        if not hasattr(replacement, "__path__"):  # without it nothing below the name could be imported
+            replacement.__path__ = []
+        sys.modules[module.__name__] = replacement
 
 
 class Finder(MetaPathFinder):
@@ -272,13 +272,13 @@ class Finder(MetaPathFinder):
         try:
             resolve(fullname)
         except ModuleNotFoundError:
-            return _on_the_path(fullname) or ours
+            return _find_on_path(fullname) or ours
         if fullname.startswith(EXAMPLES):  # a program may have its own copy of these
-            return _on_the_path(fullname) or ours
+            return _find_on_path(fullname) or ours
         return ours
 
 
-def _on_the_path(fullname: str) -> ModuleSpec | None:
+def _find_on_path(fullname: str) -> ModuleSpec | None:
     """Return the spec of a third-party module below a folder ``tensorflow``, unless it is an installed TensorFlow."""
     parents = fullname.split(".")[1:-1]
     roots = [os.path.join(entry, ROOT) for entry in sys.path]

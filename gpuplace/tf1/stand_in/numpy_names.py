@@ -79,19 +79,19 @@ def give_back(numpy: Any = np) -> None:
     Args:
         numpy: the module.
     """
-    there = vars(numpy)
+    namespace = vars(numpy)
     for name, kind in _TYPES.items():
-        there.setdefault(name, kind)
-    there.setdefault("unicode", str)
-    there.setdefault("asscalar", _asscalar)
-    there.setdefault("asfarray", _asfarray)
-    there.setdefault("msort", _msort)
+        namespace.setdefault(name, kind)
+    namespace.setdefault("unicode", str)
+    namespace.setdefault("asscalar", _asscalar)
+    namespace.setdefault("asfarray", _asfarray)
+    namespace.setdefault("msort", _msort)
     for name in _OF_SEQUENCES:
-        if not hasattr(there[name], "__wrapped_for_scripts__"):
-            there[name] = _of_iterables(there[name])
+        if not hasattr(namespace[name], "__wrapped_for_scripts__"):
+            namespace[name] = _of_iterables(namespace[name])
     for old, name in _RENAMED.items():
-        there.setdefault(old, there[name] if name else -there["inf"])
-    reshape = there["reshape"]
+        namespace.setdefault(old, namespace[name] if name else -namespace["inf"])
+    reshape = namespace["reshape"]
     if "newshape" in inspect.signature(reshape).parameters:
         return
 
@@ -105,4 +105,4 @@ def give_back(numpy: Any = np) -> None:
             inspect.Parameter("newshape", inspect.Parameter.KEYWORD_ONLY, default=None),
         ]
     )
-    there["reshape"] = reshaped
+    namespace["reshape"] = reshaped

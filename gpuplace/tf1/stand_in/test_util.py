@@ -282,13 +282,13 @@ def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str,
     Raises:
         ValueError: an operation is missing, or has another type.
     """
-    found = {op.name: op for op in graph.get_operations() if op.name in expected_ops}
-    for name, op in found.items():
+    nodes = {op.name: op for op in graph.get_operations() if op.name in expected_ops}
+    for name, op in nodes.items():
         if expected_ops[name] != op.type:
             raise ValueError(f"Expected op for node {name} is different. {expected_ops[name]} vs {op.type}")
-    if set(expected_ops) != set(found):
-        raise ValueError(f"Not all expected ops are present. Expected {expected_ops}, found {list(found)}")
-    return {name: op.node_def for name, op in found.items()}
+    if set(expected_ops) != set(nodes):
+        raise ValueError(f"Not all expected ops are present. Expected {expected_ops}, found {list(nodes)}")
+    return {name: op.node_def for name, op in nodes.items()}
 
 
 def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:

@@ -93,11 +93,11 @@ def _fingerprint(xp: Any, data: Any, method: Any, *, T: Any) -> Any:
         raise InvalidArgumentError.of(f"`data` should be at least 1-dimensional: {TensorShape(data.shape)}")
     rows = data.reshape(len(data), -1) if data.size else np.empty((len(data), 0), data.dtype)
     if T is string:
-        each = [[fingerprint64(text) for text in row] for row in rows.tolist()]
+        fingerprints = [[fingerprint64(text) for text in row] for row in rows.tolist()]
         if data.ndim == 1:
-            numbers = [one for row in each for one in row]
+            numbers = [one for row in fingerprints for one in row]
         else:
-            numbers = [fingerprint64(np.array(row, "<u8").tobytes()) for row in each]
+            numbers = [fingerprint64(np.array(row, "<u8").tobytes()) for row in fingerprints]
     else:
         numbers = [fingerprint64(np.ascontiguousarray(row).tobytes()) for row in rows]
     return np.array(numbers, "<u8").view(np.uint8).reshape(len(data), 8)
@@ -111,14 +111,14 @@ def _decode_compressed(xp: ArrayModule, bytes: Array, *, compression_type: bytes
     window = windows[compression_type]
     if window is None:
         return bytes
-    found = np.empty(bytes.size, object)
+    result = np.empty(bytes.size, object)
     for number, text in enumerate(bytes.reshape(-1).tolist()):
         try:
-            found[number] = zlib.decompress(text, window)
+            result[number] = zlib.decompress(text, window)
         except zlib.error as error:
             code, what = str(error).removeprefix("Error ").split(" ", 1)[0], str(error).rpartition(": ")[2]
             raise DataLossError.of(f"inflate() failed with error {code}: {what}") from None
-    return found.reshape(bytes.shape)
+    return result.reshape(bytes.shape)
 
 
 @shape_function("Fingerprint")

@@ -154,7 +154,7 @@ def _each(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object
     return result.reshape(x.shape)
 
 
-def _compiled(pattern: bytes) -> Any:
+def _compile(pattern: bytes) -> Any:
     """Compile a regular expression with RE2, TensorFlow's library, which matches in linear time."""
     import re2
 
@@ -168,28 +168,28 @@ def _compiled(pattern: bytes) -> Any:
 
 
 def _replaced(xp: ArrayModule, input: Array, pattern: bytes, rewrite: bytes, replace_global: bool) -> Array:
-    compiled = _compiled(pattern)
-    put, is_whole = _parts(rewrite, compiled.groups)
+    compiled = _compile(pattern)
+    put, is_whole = _parse_rewrite(rewrite, compiled.groups)
     limits = step_limits()
 
     def replaced(text: bytes) -> bytes:
         if not is_whole and not replace_global:
             return text
-        made: list[bytes] = []
+        result: list[bytes] = []
         at, end = 0, -1
         while at <= len(text) and (match := compiled.search(text, at)) is not None:
             check_deadline(limits)
-            made.append(text[at : match.start()])
+            result.append(text[at : match.start()])
             at = match.end()
             if match.start() == at == end:  # no empty match directly after another match
                 at += _character_size(text, at)
-                made.append(text[end:at])
+                result.append(text[end:at])
                 continue
-            made += [part if isinstance(part, bytes) else match.group(part) or b"" for part in put]
+            result += [part if isinstance(part, bytes) else match.group(part) or b"" for part in put]
             end = at
             if not replace_global:
                 break
-        return b"".join([*made, text[at:]])
+        return b"".join([*result, text[at:]])
 
     return _each(xp, input, replaced)
 
@@ -205,21 +205,21 @@ def _character_size(text: bytes, at: int) -> int:
     return 1
 
 
-def _parts(rewrite: bytes, groups: int) -> tuple[list[bytes | int], bool]:
+def _parse_rewrite(rewrite: bytes, groups: int) -> tuple[list[bytes | int], bool]:
     """Parse a replacement into strings and group numbers, 0 for the whole match; also return whether it is valid.
 
     From the first invalid escape or group on, RE2 writes nothing.
     """
-    made: list[bytes | int] = []
+    result: list[bytes | int] = []
     pieces = re.split(rb"\\(.|$)", rewrite, flags=re.DOTALL)
     for index, piece in enumerate(pieces):
         if index % 2 == 0 or piece == b"\\":
-            made.append(piece)
+            result.append(piece)
         elif not piece.isdigit() or int(piece) > groups:
-            return made, False
+            return result, False
         else:
-            made.append(int(piece))
-    return made, True
+            result.append(int(piece))
+    return result, True
 
 
 @compute("StaticRegexReplace")
@@ -247,7 +247,7 @@ def _regex_full_match(xp: ArrayModule, input: Array, pattern: Array) -> Array:
 
 
 def _full_matches(xp: Any, input: Any, pattern: bytes) -> Any:
-    compiled = _compiled(pattern)
+    compiled = _compile(pattern)
     limits = step_limits()
 
     def matches(text: bytes) -> bool:

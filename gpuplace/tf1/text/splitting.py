@@ -82,9 +82,9 @@ def split(
     """
     if result_type != "SparseTensor":
         raise ValueError("result_type must be 'SparseTensor': gpuplace has no ragged tensors")
-    given: Any = source if input is None else input
-    with name_scope(name, "StringSplit", [given]):
-        texts = convert_to_tensor(given, "string", name="input")
+    strings: Any = source if input is None else input
+    with name_scope(name, "StringSplit", [strings]):
+        texts = convert_to_tensor(strings, "string", name="input")
         between = convert_to_tensor("" if sep is None else sep, "string")
         op = apply_op("StringSplitV2", None, input=texts, sep=between, maxsplit=maxsplit)
         return SparseTensor(*op.outputs)
@@ -193,8 +193,8 @@ def string_to_hash_bucket(
     Raises:
         ValueError: there are no buckets.
     """
-    given = input if string_tensor is None else string_tensor
-    return new("StringToHashBucket", name, string_tensor=given, num_buckets=num_buckets)
+    strings = input if string_tensor is None else string_tensor
+    return new("StringToHashBucket", name, string_tensor=strings, num_buckets=num_buckets)
 
 
 def _buckets(texts: Any, numbers: list[int], num_buckets: int) -> Any:

@@ -51,14 +51,14 @@ class FtrlOptimizer(KernelOptimizer):
         linear_name: str | None = None,
         l2_shrinkage_regularization_strength: float = 0.0,
     ) -> None:
-        for argument, given in (
+        for argument, value in (
             ("initial_accumulator_value", initial_accumulator_value),
             ("l1_regularization_strength", l1_regularization_strength),
             ("l2_regularization_strength", l2_regularization_strength),
             ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
         ):
-            if given < 0.0:
-                raise ValueError(f"{argument} {given} needs to be positive or zero")
+            if value < 0.0:
+                raise ValueError(f"{argument} {value} needs to be positive or zero")
         if learning_rate_power > 0.0:
             raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
         super().__init__(

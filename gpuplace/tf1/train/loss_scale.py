@@ -63,10 +63,10 @@ class LossScale(Trackable, abc.ABC):
         key = (name, get_default_graph())
         if key in self._weights:
             raise RuntimeError(f"Duplicate variables detected. {key}")
-        made = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
-        self._weights[key] = made
-        self._handle_deferred_dependencies(name=name, trackable=made)
-        return made
+        variable = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
+        self._weights[key] = variable
+        self._handle_deferred_dependencies(name=name, trackable=variable)
+        return variable
 
     @property
     def _checkpoint_dependencies(self) -> list[TrackableReference]:
@@ -79,8 +79,8 @@ class LossScale(Trackable, abc.ABC):
         return [*super()._checkpoint_dependencies, *own]
 
     def _lookup_dependency(self, name: str) -> Any:
-        found = super()._lookup_dependency(name)
-        return self._weights.get((name, get_default_graph())) if found is None else found
+        dependency = super()._lookup_dependency(name)
+        return self._weights.get((name, get_default_graph())) if dependency is None else dependency
 
 
 def get_loss_scale_weights(loss_scale: LossScale) -> ValuesView[Any]:
@@ -176,10 +176,10 @@ class DynamicLossScale(LossScale):
             grads: a structure of gradients; None stands for a missing gradient.
         """
         is_finite = _are_all_finite(flatten(grads))
-        operation = cond(is_finite, self._after_a_good_step, self._after_a_bad_step)
+        operation = cond(is_finite, self._after_finite_step, self._after_nonfinite_step)
         return operation, is_finite
 
-    def _after_a_good_step(self) -> Any:
+    def _after_finite_step(self) -> Any:
         scale, steps = self._current_loss_scale, self._num_good_steps
 
         def multiplied() -> Any:
@@ -188,7 +188,7 @@ class DynamicLossScale(LossScale):
 
         return cond(steps + 1 >= self._increment_period, multiplied, lambda: steps.assign_add(1).op)
 
-    def _after_a_bad_step(self) -> Any:
+    def _after_nonfinite_step(self) -> Any:
         smaller = elementwise.maximum(self._current_loss_scale / self._multiplier, 1)
         return control.group(self._num_good_steps.assign(0), self._current_loss_scale.assign(smaller))
 
@@ -208,8 +208,8 @@ class DynamicLossScale(LossScale):
 
 
 def _are_all_finite(grads: list[Any]) -> Tensor:
-    each = [reduction.reduce_all(unary.is_finite(grad)) for grad in grads if grad is not None]
-    return reduction.reduce_all(each)
+    finite = [reduction.reduce_all(unary.is_finite(grad)) for grad in grads if grad is not None]
+    return reduction.reduce_all(finite)
 
 
 def _assign_if_finite(variable: Any, value: Tensor) -> Any:

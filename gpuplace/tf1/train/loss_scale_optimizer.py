@@ -60,9 +60,11 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         Returns:
             Pairs of a gradient, or None, and its variable.
         """
-        given: Any = loss
+        loss_or_function: Any = loss
         scale = self._loss_scale()
-        scaled: Any = (lambda: given() * scale) if callable(given) else given * scale
+        scaled: Any = (
+            (lambda: loss_or_function() * scale) if callable(loss_or_function) else loss_or_function * scale
+        )
         pairs = self._optimizer.compute_gradients(
             scaled,
             var_list=var_list,
@@ -72,7 +74,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             grad_loss=grad_loss,
         )
         factor = 1 / self._loss_scale()
-        return [(None if grad is None else _scaled(grad, factor), variable) for grad, variable in pairs]
+        return [(None if grad is None else _scale_loss(grad, factor), variable) for grad, variable in pairs]
 
     def apply_gradients(
         self, grads_and_vars: GradsAndVars, global_step: VariableLike | None = None, name: str | None = None
@@ -98,7 +100,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return control.group(smart_cond(are_good, apply, control.no_op), update, name=name)
 
 
-def _scaled(grad: TensorLike, factor: Tensor) -> Any:
+def _scale_loss(grad: TensorLike, factor: Tensor) -> Any:
     if isinstance(grad, IndexedSlices):
         return IndexedSlices(grad.values * factor, grad.indices, grad.dense_shape)
     return grad * factor

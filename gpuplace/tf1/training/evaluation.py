@@ -54,11 +54,11 @@ def get_or_create_eval_step() -> Any:
     Raises:
         ValueError: the graph has several.
     """
-    found = get_default_graph().get_collection(_EVAL_STEP)
-    if len(found) > 1:
+    steps = get_default_graph().get_collection(_EVAL_STEP)
+    if len(steps) > 1:
         raise ValueError("Multiple tensors added to tf.GraphKeys.EVAL_STEP")
-    if found:
-        return found[0]
+    if steps:
+        return steps[0]
     return get_variable(
         "eval_step",
         shape=[],
@@ -165,7 +165,7 @@ class SummaryAtEndHook(SessionRunHook):
         self._writer.flush()
 
 
-def _counted(eval_op: Any, hooks: Sequence[SessionRunHook], after_all: bool) -> Any:
+def _with_counter(eval_op: Any, hooks: Sequence[SessionRunHook], after_all: bool) -> Any:
     """Return the ops of an evaluation, including the op that counts evaluations."""
     if eval_op is None:
         return None
@@ -215,11 +215,13 @@ def evaluate_checkpoint(
     Returns:
         The values of ``final_ops``.
     """
-    found = list(hooks or ())
+    all_hooks = list(hooks or ())
     get_or_create_eval_step()
-    counted = _counted(eval_ops, found, after_all=True)
+    counted = _with_counter(eval_ops, all_hooks, after_all=True)
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
-    _evaluate(checkpoint_path, master, scaffold or Scaffold(), counted, feed_dict, [*found, final], config)
+    _evaluate(
+        checkpoint_path, master, scaffold or Scaffold(), counted, feed_dict, [*all_hooks, final], config
+    )
     return final.final_ops_values
 
 
@@ -248,10 +250,10 @@ def _hooks(
 ) -> list[SessionRunHook]:
     if isinstance(summary_op, int) and summary_op == _USE_DEFAULT:
         summary_op = summaries.merge_all()
-    found: list[SessionRunHook] = [StopAfterNEvalsHook(num_evals)]
+    all_hooks: list[SessionRunHook] = [StopAfterNEvalsHook(num_evals)]
     if summary_op is not None:
-        found.append(SummaryAtEndHook(logdir, summary_op=summary_op, feed_dict=summary_op_feed_dict))
-    return [*found, *(hooks or ())]
+        all_hooks.append(SummaryAtEndHook(logdir, summary_op=summary_op, feed_dict=summary_op_feed_dict))
+    return [*all_hooks, *(hooks or ())]
 
 
 def evaluate_once(
@@ -293,7 +295,7 @@ def evaluate_once(
     Returns:
         The values of ``final_op``.
     """
-    found = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
+    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
     saver = None if variables_to_restore is None else Saver(variables_to_restore)
     scaffold = Scaffold(init_op=initial_op, init_feed_dict=initial_op_feed_dict, saver=saver)
     return evaluate_checkpoint(
@@ -304,7 +306,7 @@ def evaluate_once(
         eval_op_feed_dict,
         final_op,
         final_op_feed_dict,
-        found,
+        all_hooks,
         session_config,
     )
 
@@ -358,7 +360,7 @@ def evaluation_loop(
     Returns:
         The last values of ``final_op``.
     """
-    found = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
+    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
     saver = None if variables_to_restore is None else Saver(variables_to_restore)
     scaffold = Scaffold(init_op=initial_op, init_feed_dict=initial_op_feed_dict, init_fn=init_fn, saver=saver)
     return evaluate_repeatedly(
@@ -370,7 +372,7 @@ def evaluation_loop(
         final_op,
         final_op_feed_dict,
         eval_interval_secs,
-        found,
+        all_hooks,
         session_config,
         max_number_of_evaluations,
         timeout,
@@ -413,14 +415,14 @@ def evaluate_repeatedly(
     Returns:
         The last values of ``final_ops``.
     """
-    found = list(hooks or ())
+    all_hooks = list(hooks or ())
     get_or_create_eval_step()
-    counted = _counted(eval_ops, found, after_all=False)
+    counted = _with_counter(eval_ops, all_hooks, after_all=False)
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
     begun = scaffold or Scaffold()
     checkpoints = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
     for number, checkpoint in enumerate(checkpoints, 1):
-        _evaluate(checkpoint, master, begun, counted, feed_dict, [*found, final], config)
+        _evaluate(checkpoint, master, begun, counted, feed_dict, [*all_hooks, final], config)
         if number == max_number_of_evaluations:
             break
     return final.final_ops_values

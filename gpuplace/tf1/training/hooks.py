@@ -77,7 +77,7 @@ class LoggingTensorHook(SessionRunHook):
             self._tensors = dict(tensors)
         else:
             self._tags = list(tensors)
-            self._tensors = {one: one for one in tensors}
+            self._tensors = {tensor: tensor for tensor in tensors}
         self._formatter = formatter
         self._at_end = at_end
         self._timer = (
@@ -306,14 +306,14 @@ class GlobalStepWaiterHook(SessionRunHook):
         if self._is_started or self._wait_until_step <= 0:
             self._is_started = True
             return None
-        wanted = self._wait_until_step
-        tf_logging.info("Waiting for global step %d before starting training.", wanted)
+        target = self._wait_until_step
+        tf_logging.info("Waiting for global step %d before starting training.", target)
         logged = 0
-        while (current := int(run_context.session.run(self._step))) < wanted:
+        while (current := int(run_context.session.run(self._step))) < target:
             if current - logged > _STEPS_BETWEEN_LINES:
                 tf_logging.info(
                     "Waiting for global step %d before starting training. Current step is %d.",
-                    wanted,
+                    target,
                     current,
                 )
                 logged = current

@@ -30,8 +30,8 @@ def _parsed_bool(text: str) -> bool:
     raise ValueError(text)
 
 
-def _parser(wanted: type) -> Callable[[str], Any]:
-    return _parsed_bool if wanted is bool else wanted
+def _parser(value_type: type) -> Callable[[str], Any]:
+    return _parsed_bool if value_type is bool else value_type
 
 
 def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
         ValueError: the string cannot be parsed, a name has no type, a value has another type, or a name is
             set twice.
     """
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     at = 0
     while at < len(values):
         match = _ASSIGNMENT.match(values, at)
@@ -73,33 +73,33 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
                 ) from None
 
         index = match["index"]
-        kept = found.get(name)
-        if name in found and (index is None or not isinstance(kept, dict) or int(index) in kept):
+        kept = parsed.get(name)
+        if name in parsed and (index is None or not isinstance(kept, dict) or int(index) in kept):
             raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
         if index is not None:
             if match["list"] is not None:
                 raise ValueError("Assignment of a list to a list index.")
-            found.setdefault(name, {})[int(index)] = read(match["value"])
+            parsed.setdefault(name, {})[int(index)] = read(match["value"])
         elif match["list"] is not None:
             texts = match["list"].split(",") if match["list"].strip() else []
-            found[name] = [read(text) for text in texts]
+            parsed[name] = [read(text) for text in texts]
         else:
-            found[name] = read(match["value"])
-    return found
+            parsed[name] = read(match["value"])
+    return parsed
 
 
-def _cast(name: str, wanted: type, value: Any) -> Any:
+def _cast(name: str, value_type: type, value: Any) -> Any:
     """Return a value as the type of a hyperparameter."""
-    if isinstance(value, wanted) and (wanted is bool) == isinstance(value, bool):
+    if isinstance(value, value_type) and (value_type is bool) == isinstance(value, bool):
         return value
     refused = (
-        issubclass(wanted, str) != isinstance(value, str)
-        or (wanted is bool) != isinstance(value, bool)
-        or (issubclass(wanted, int) and not isinstance(value, int))
+        issubclass(value_type, str) != isinstance(value, str)
+        or (value_type is bool) != isinstance(value, bool)
+        or (issubclass(value_type, int) and not isinstance(value, int))
     )
-    if value is None or (refused and wanted is not type(None)):
-        raise ValueError(f"Could not cast hparam '{name}' of type '{wanted}' from value {value!r}")
-    return value if wanted is type(None) else wanted(value)
+    if value is None or (refused and value_type is not type(None)):
+        raise ValueError(f"Could not cast hparam '{name}' of type '{value_type}' from value {value!r}")
+    return value if value_type is type(None) else value_type(value)
 
 
 class HParams:
@@ -154,15 +154,15 @@ class HParams:
             KeyError: there is no hyperparameter of that name.
             ValueError: the value has another type, or only one of the old and new values is a list.
         """
-        wanted, is_list = self._hparam_types[name]
+        value_type, is_list = self._hparam_types[name]
         if isinstance(value, list):
             if not is_list:
                 raise ValueError(f"Must not pass a list for single-valued parameter: {name}")
-            setattr(self, name, [_cast(name, wanted, one) for one in value])
+            setattr(self, name, [_cast(name, value_type, one) for one in value])
         elif is_list:
             raise ValueError(f"Must pass a list for multi-valued parameter: {name}.")
         else:
-            setattr(self, name, _cast(name, wanted, value))
+            setattr(self, name, _cast(name, value_type, value))
 
     def del_hparam(self, name: str) -> None:
         """Remove a hyperparameter.
@@ -187,14 +187,14 @@ class HParams:
             ValueError: as ``parse_values``.
         """
         types = {name: kind for name, (kind, _) in self._hparam_types.items()}
-        given = parse_values(values, types)
-        for name, value in given.items():
+        parsed = parse_values(values, types)
+        for name, value in parsed.items():
             if isinstance(value, dict):
                 items = list(getattr(self, name))
                 for index, item in value.items():
                     items[index] = item
-                given[name] = items
-        return self.override_from_dict(given)
+                parsed[name] = items
+        return self.override_from_dict(parsed)
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
         """Set hyperparameters.
@@ -260,11 +260,13 @@ class HParams:
         if key not in self._hparam_types:
             return default
         if default is not None:
-            wanted, is_list = self._hparam_types[key]
+            value_type, is_list = self._hparam_types[key]
             if is_list != isinstance(default, list):
-                raise ValueError(f"Hparam '{key}' of type '{wanted}' is incompatible with default={default}")
+                raise ValueError(
+                    f"Hparam '{key}' of type '{value_type}' is incompatible with default={default}"
+                )
             for one in default if is_list else [default]:
-                _cast(key, wanted, one)
+                _cast(key, value_type, one)
         return getattr(self, key)
 
     def __contains__(self, key: str) -> bool:

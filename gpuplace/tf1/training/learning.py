@@ -160,7 +160,7 @@ def train_step(
     return loss, stop
 
 
-def _step_arguments(
+def _default_step_arguments(
     global_step: TensorLike, number_of_steps: int | None, log_every: int, trace_every: int | None, logdir: Any
 ) -> dict[str, Any]:
     """Return the default keyword arguments of ``train_step``."""
@@ -184,12 +184,12 @@ def _check(
     if train_op is None:
         raise ValueError("train_op cannot be None.")
     if logdir is None:
-        for argument, given in (
+        for argument, value in (
             ("summary_op", summary_op is not None and summary_op is not _USE_DEFAULT),
             ("saver", saver is not None),
             ("trace_every_n_steps", trace is not None),
         ):
-            if given:
+            if value:
                 raise ValueError(f"Cannot provide {argument} because logdir=None")
     if sync is not None:
         raise ValueError(
@@ -291,7 +291,7 @@ def train(
             summary_op = summaries.merge_all()
         if train_step_kwargs is _USE_DEFAULT:
             trace = trace_every_n_steps if is_chief else None
-            train_step_kwargs = _step_arguments(
+            train_step_kwargs = _default_step_arguments(
                 global_step, number_of_steps, log_every_n_steps, trace, logdir
             )
     supervisor = Supervisor(

@@ -58,7 +58,7 @@ class MirroredStrategy(Strategy):
         if len(set(names)) < len(names):
             raise ValueError(f"No duplicates allowed in `devices` argument: {list(names)}")
         if cross_device_ops is None:
-            cross_device_ops = _best(names, present)
+            cross_device_ops = _default_cross_device_ops(names, present)
         super().__init__(StrategyExtended(names, cross_device_ops))
         tf_logging.info("Using MirroredStrategy with devices %r", tuple(names))
 
@@ -71,7 +71,7 @@ def _gpus() -> list[str]:
     return [full_device(f"/gpu:{number}") for number in range(count)]
 
 
-def _best(names: Sequence[str], present: Sequence[str]) -> CrossDeviceOps:
+def _default_cross_device_ops(names: Sequence[str], present: Sequence[str]) -> CrossDeviceOps:
     """Return TensorFlow's reduction method for such devices."""
     if any("GPU" not in name for name in names):
         tf_logging.warning("There is non-GPU devices in `tf.distribute.Strategy`, not using nccl allreduce.")

@@ -224,8 +224,8 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
         save_summaries_steps = _DEFAULT_SUMMARY_STEPS
     if save_checkpoint_secs is _USE_DEFAULT and save_checkpoint_steps is _USE_DEFAULT:
         save_checkpoint_secs = _DEFAULT_CHECKPOINT_SECS
-    summary_secs, summary_steps = _period(save_summaries_secs), _period(save_summaries_steps)
-    checkpoint_secs, checkpoint_steps = _period(save_checkpoint_secs), _period(save_checkpoint_steps)
+    summary_secs, summary_steps = _interval(save_summaries_secs), _interval(save_summaries_steps)
+    checkpoint_secs, checkpoint_steps = _interval(save_checkpoint_secs), _interval(save_checkpoint_steps)
     scaffold = scaffold or Scaffold()
     if not is_chief:
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
@@ -252,9 +252,9 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     return MonitoredSession(creator, all_hooks, stop_grace_period_secs)
 
 
-def _period(given: Any) -> Any:
+def _interval(interval: Any) -> Any:
     """Return a number of steps or seconds, or None if it is disabled."""
-    return None if given is _USE_DEFAULT or given is None or given <= 0 else given
+    return None if interval is _USE_DEFAULT or interval is None or interval <= 0 else interval
 
 
 class StepContext:
@@ -364,11 +364,11 @@ class _MonitoredSession:
             StopIteration: the function called ``step_context.request_stop()``.
             RuntimeError: the session is closed.
         """
-        taken = tuple(inspect.signature(step_fn).parameters)
-        if taken not in (("step_context",), ("self", "step_context")):
+        arguments = tuple(inspect.signature(step_fn).parameters)
+        if arguments not in (("step_context",), ("self", "step_context")):
             raise ValueError(
                 "`step_fn` may either have one `step_context` argument, or `self` and `step_context` arguments if it's"
-                f" an instance method. Got {taken} instead."
+                f" an instance method. Got {arguments} instead."
             )
         return self._open().run_step_fn(step_fn, self._tf_sess())
 
@@ -641,7 +641,7 @@ class _HookedSession(_WrappedSession):
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
-        wanted, places = [fetches], {}
+        all_fetches, places = [fetches], {}
         feeds: dict[Any, Any] = {}
         merged: Any = None
         for hook in self._hooks:
@@ -649,17 +649,17 @@ class _HookedSession(_WrappedSession):
             if request is None:
                 continue
             if request.fetches is not None:
-                places[hook] = len(wanted)
-                wanted.append(request.fetches)
+                places[hook] = len(all_fetches)
+                all_fetches.append(request.fetches)
             if request.feed_dict:
-                _check_apart(feeds, request.feed_dict, "Same tensor is fed by two hooks.")
+                _check_disjoint(feeds, request.feed_dict, "Same tensor is fed by two hooks.")
                 feeds.update(request.feed_dict)
             if request.options:
                 if merged is None:
                     merged = _copy(options)
                 _merge_options(merged, request.options)
         if feeds and feed_dict:
-            _check_apart(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
+            _check_disjoint(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
         feeds.update(feed_dict or {})
         chosen = options if merged is None else merged
         if run_metadata is None:
@@ -667,7 +667,7 @@ class _HookedSession(_WrappedSession):
             measured = run_metadata if getattr(chosen, "trace_level", 0) else None
         else:
             measured = run_metadata
-        values = super().run(wanted, feed_dict=feeds or None, options=chosen, run_metadata=measured)
+        values = super().run(all_fetches, feed_dict=feeds or None, options=chosen, run_metadata=measured)
         seen = RunOptions() if chosen is None else chosen
         for hook in self._hooks:
             result = values[places[hook]] if hook in places else None
@@ -676,17 +676,17 @@ class _HookedSession(_WrappedSession):
         return values[0]
 
 
-def _check_apart(one: Mapping[Any, Any], other: Mapping[Any, Any], message: str) -> None:
+def _check_disjoint(one: Mapping[Any, Any], other: Mapping[Any, Any], message: str) -> None:
     both = one.keys() & other.keys()
     if both:
         raise RuntimeError(f"{message} Conflict(s): {list(both)}")
 
 
 def _copy(options: Any) -> Any:
-    made = RunOptions()
+    copied = RunOptions()
     if options is not None:
-        made.CopyFrom(options)
-    return made
+        copied.CopyFrom(options)
+    return copied
 
 
 def _merge_options(options: Any, more: Any) -> None:

@@ -117,7 +117,7 @@ class CheckpointSaverHook(SessionRunHook):
         Args:
             listeners: ``CheckpointSaverListener`` objects.
         """
-        self._listeners.extend(one for one in listeners if one not in self._listeners)
+        self._listeners.extend(listener for listener in listeners if listener not in self._listeners)
 
     def begin(self) -> None:
         """Open the event file.
@@ -407,10 +407,10 @@ class SummarySaverHook(SessionRunHook):
             self._writer.flush()
 
     def _summaries(self) -> list[Any]:
-        found = self._summary_op if self._scaffold is None else self._scaffold.summary_op
-        if found is None:
+        summary = self._summary_op if self._scaffold is None else self._scaffold.summary_op
+        if summary is None:
             return []
-        return found if isinstance(found, list) else [found]
+        return summary if isinstance(summary, list) else [summary]
 
 
 class ProfilerHook(SessionRunHook):

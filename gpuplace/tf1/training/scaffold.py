@@ -52,8 +52,8 @@ class Scaffold:
         saver: Any = None,
         copy_from_scaffold: Any = None,
     ) -> None:
-        def either(given: Any, name: str) -> Any:
-            return getattr(copy_from_scaffold, name) if given is None and copy_from_scaffold else given
+        def either(argument: Any, name: str) -> Any:
+            return getattr(copy_from_scaffold, name) if argument is None and copy_from_scaffold else argument
 
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")
@@ -166,10 +166,10 @@ class Scaffold:
             )
         if elements:
             return elements[0]
-        made = default_constructor()
-        if made is not None:
-            graph.add_to_collection(collection_key, made)
-        return made
+        element = default_constructor()
+        if element is not None:
+            graph.add_to_collection(collection_key, element)
+        return element
 
     @staticmethod
     def default_local_init_op() -> Operation:

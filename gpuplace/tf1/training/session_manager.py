@@ -93,7 +93,7 @@ class SessionManager:
             RuntimeError: nothing initialises the model, or variables stay without values.
             ValueError: both a folder and a checkpoint are given.
         """
-        session, is_restored = self._restored(
+        session, is_restored = self._open_and_restore(
             master,
             saver,
             checkpoint_dir,
@@ -153,7 +153,7 @@ class SessionManager:
         Raises:
             ValueError: both a folder and a checkpoint are given.
         """
-        session, is_restored = self._restored(
+        session, is_restored = self._open_and_restore(
             master,
             saver,
             checkpoint_dir,
@@ -215,7 +215,7 @@ class SessionManager:
             )
             time.sleep(self._wait_secs)
 
-    def _restored(
+    def _open_and_restore(
         self,
         master: str,
         saver: Any,

@@ -104,19 +104,21 @@ class Supervisor:
     ) -> None:
         self._graph = get_default_graph() if graph is None else graph
         with self._graph.as_default():
-            self._ready_op = self._chosen(
+            self._ready_op = self._from_collection(
                 ready_op, GraphKeys.READY_OP, initialization.report_uninitialized_variables
             )
-            self._ready_for_local_init_op = self._chosen(
+            self._ready_for_local_init_op = self._from_collection(
                 ready_for_local_init_op, GraphKeys.READY_FOR_LOCAL_INIT_OP, lambda: None
             )
-            self._init_op = self._chosen(
+            self._init_op = self._from_collection(
                 init_op, GraphKeys.INIT_OP, initialization.global_variables_initializer
             )
-            self._local_init_op = self._chosen(local_init_op, GraphKeys.LOCAL_INIT_OP, _local_init_op)
-            self._saver = self._chosen(saver, GraphKeys.SAVERS, _saver)
-            self._summary_op = self._chosen(summary_op, GraphKeys.SUMMARY_OP, summaries.merge_all)
-            self._global_step = self._chosen(global_step, GraphKeys.GLOBAL_STEP, self._step_by_name)
+            self._local_init_op = self._from_collection(
+                local_init_op, GraphKeys.LOCAL_INIT_OP, _local_init_op
+            )
+            self._saver = self._from_collection(saver, GraphKeys.SAVERS, _saver)
+            self._summary_op = self._from_collection(summary_op, GraphKeys.SUMMARY_OP, summaries.merge_all)
+            self._global_step = self._from_collection(global_step, GraphKeys.GLOBAL_STEP, self._step_by_name)
             self._meta_graph_def = export_meta_graph(
                 graph_def=as_graph_def(self._graph, add_shapes=True),
                 saver_def=self._saver.saver_def if self._saver else None,
@@ -147,19 +149,19 @@ class Supervisor:
         self._check_devices()
         self._graph.finalize()
 
-    def _chosen(self, given: Any, key: str, make: Callable[[], Any]) -> Any:
+    def _from_collection(self, argument: Any, key: str, make: Callable[[], Any]) -> Any:
         """Return the argument, or the first element of a collection, or a new element that is added to it."""
-        if given is not Supervisor.USE_DEFAULT:
-            return given
-        found = self._graph.get_collection(key)
-        if len(found) > 1:
-            tf_logging.info("Found %d %s operations. Returning the first one.", len(found), key)
-        if found:
-            return found[0]
-        made = make()
-        if made is not None:
-            self._graph.add_to_collection(key, made)
-        return made
+        if argument is not Supervisor.USE_DEFAULT:
+            return argument
+        collected = self._graph.get_collection(key)
+        if len(collected) > 1:
+            tf_logging.info("Found %d %s operations. Returning the first one.", len(collected), key)
+        if collected:
+            return collected[0]
+        element = make()
+        if element is not None:
+            self._graph.add_to_collection(key, element)
+        return element
 
     def _step_by_name(self) -> Any:
         try:

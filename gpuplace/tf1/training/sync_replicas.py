@@ -243,8 +243,8 @@ class SyncReplicasOptimizer(Optimizer):
             return no_op(name="no_init_tokens")
         with get_default_graph().device(self._global_step.device), name_scope(""):
             tokens = fill([num_tokens], self._global_step)
-            made: Operation = self._sync_token_queue.enqueue_many((tokens,))
-        return made
+            enqueue: Operation = self._sync_token_queue.enqueue_many((tokens,))
+        return enqueue
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
         """Return the hook that starts synchronous training in a session.

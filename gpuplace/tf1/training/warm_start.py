@@ -99,7 +99,7 @@ def warm_start(
         ValueError: ``vars_to_warm_start`` has the wrong type, or a dictionary has a name without a variable.
     """
     tf_logging.info("Warm-starting from: %s", ckpt_to_initialize_from)
-    groups = _grouped(vars_to_warm_start)
+    groups = _group_variables(vars_to_warm_start)
     vocabularies, names = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
     plain: dict[str, Any] = {}
     count = 0
@@ -117,8 +117,8 @@ def warm_start(
         count += 1
     init_from_checkpoint(ckpt_to_initialize_from, plain)
     tf_logging.info("Warm-started %d variables.", count)
-    for given, what in ((names, "var_name_to_prev_var_name"), (vocabularies, "var_name_to_vocab_info")):
-        unused = set(given) - set(groups)
+    for mapping, what in ((names, "var_name_to_prev_var_name"), (vocabularies, "var_name_to_vocab_info")):
+        unused = set(mapping) - set(groups)
         if unused:
             raise ValueError(
                 f"You provided the following variables in {what} that were not used: {unused}.  Perhaps you misspelled"
@@ -126,26 +126,28 @@ def warm_start(
             )
 
 
-def _grouped(wanted: Any) -> dict[str, list[Any]]:
+def _group_variables(selection: Any) -> dict[str, list[Any]]:
     """Return variables by name, with partitioned variables as lists of slices."""
     graph = get_default_graph()
-    found: list[Any]
-    if isinstance(wanted, str) or wanted is None:
+    variables: list[Any]
+    if isinstance(selection, str) or selection is None:
         tf_logging.info("Warm-starting variables only in TRAINABLE_VARIABLES.")
-        found = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=wanted)
-    elif not isinstance(wanted, list):
-        raise ValueError(f"`vars_to_warm_start must be a `list` or `str`.  Given type is {type(wanted)}")
-    elif all(isinstance(one, str) for one in wanted):
-        found = [v for one in wanted for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=one)]
-    elif all(isinstance(one, (Variable, PartitionedVariable)) or _is_slices(one) for one in wanted):
-        found = wanted
+        variables = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=selection)
+    elif not isinstance(selection, list):
+        raise ValueError(f"`vars_to_warm_start must be a `list` or `str`.  Given type is {type(selection)}")
+    elif all(isinstance(one, str) for one in selection):
+        variables = [
+            v for one in selection for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=one)
+        ]
+    elif all(isinstance(one, (Variable, PartitionedVariable)) or _is_slices(one) for one in selection):
+        variables = selection
     else:
         raise ValueError(
             "If `vars_to_warm_start` is a list, it must be all `Variable` or all `str`.  Given types are"
-            f" {[type(one) for one in wanted]}"
+            f" {[type(one) for one in selection]}"
         )
     groups: dict[str, list[Any]] = {}
-    for one in found:
+    for one in variables:
         for piece in _slices(one):
             groups.setdefault(_name(piece), []).append(piece)
     return groups
@@ -184,8 +186,8 @@ def _infer_var_name(var: Any) -> str:
 def _get_var_info(var: Any, prev_tensor_name: str | None = None) -> tuple[str, Any]:
     """Return a variable's name in the checkpoint, and the variable or its list of slices; TensorFlow's name."""
     pieces = _slices(var)
-    found = pieces[0] if len(pieces) == 1 and not _is_slices(var) else pieces
-    return prev_tensor_name or _infer_var_name(var), found
+    variable = pieces[0] if len(pieces) == 1 and not _is_slices(var) else pieces
+    return prev_tensor_name or _infer_var_name(var), variable
 
 
 def warm_start_with_vocab(
@@ -237,7 +239,7 @@ def warm_start_with_vocab(
         start = 0 if piece is None else piece.var_offset[0]
         word_rows = current_vocab_size if axis == 0 else total_rows
         oov_rows = min(rows, max(0, start + rows - word_rows)) if axis == 0 else 0
-        value = _remapped(
+        value = _remap(
             prefix, prev_tensor_name or _name(one), axis, vocab, previous_vocab_size if axis == 0 else -1,
             start, rows - oov_rows, oov_rows,
             columns if axis == 0 else current_vocab_size, current_oov_buckets if axis == 1 else 0,
@@ -247,15 +249,15 @@ def warm_start_with_vocab(
         one._initial_value = value
 
 
-def _remapped(
+def _remap(
     prefix: str, name: str, axis: int, vocab: tuple[str, str], old_size: int, start: int, rows: int, oov_rows: int,
     columns: int, oov_columns: int, initializer: Callable[..., Any],
 ) -> Any:  # fmt: skip
     """Return the value of a slice: the checkpoint's values for its words, the initializer's for the rest."""
     if rows <= 0:
         return convert_to_tensor(initializer([oov_rows, columns]), dtype=float32)
-    which = "row" if axis == 0 else "col"
-    files: dict[str, Any] = {f"new_{which}_vocab_file": vocab[0], f"old_{which}_vocab_file": vocab[1]}
+    kind = "row" if axis == 0 else "col"
+    files: dict[str, Any] = {f"new_{kind}_vocab_file": vocab[0], f"old_{kind}_vocab_file": vocab[1]}
     return remapped_matrix(
         prefix, name, start, rows, columns, initializer, old_size, num_row_oov_buckets=oov_rows,
         num_col_oov_buckets=oov_columns, **files,

@@ -109,17 +109,17 @@ class _ConvolutionOrthogonal(_Orthogonal):
         """Return a kernel of size 2."""
         projections = [self._projection(size) for _ in range(self._rank)]
         eye = constant.eye(size, dtype=self.dtype)
-        made: Kernel = {}
+        block: Kernel = {}
         for place in itertools.product((0, 1), repeat=self._rank):
             factors = [
-                one if (bit == 0) == (self._rank < 3) else eye - one
-                for bit, one in zip(place, projections, strict=True)
+                projection if (bit == 0) == (self._rank < 3) else eye - projection
+                for bit, projection in zip(place, projections, strict=True)
             ]
             product = factors[0]
             for factor in factors[1:]:
                 product = matrix.matmul(product, factor)
-            made[place] = product
-        return made
+            block[place] = product
+        return block
 
     def _kernel(self, size: int, inputs: int, outputs: int) -> Tensor:
         rows = _orthogonal_matrix(outputs, self.dtype, self._drawn_seed())[:inputs, :]
@@ -133,13 +133,13 @@ class _ConvolutionOrthogonal(_Orthogonal):
 
 def _convolved(first: Kernel, second: Kernel) -> Kernel:
     """Convolve two kernels."""
-    made: Kernel = {}
+    kernel: Kernel = {}
     for one, left in first.items():
         for other, factor in second.items():
             place = tuple(a + b for a, b in zip(one, other, strict=True))
             product = matrix.matmul(left, factor)
-            made[place] = made[place] + product if place in made else product
-    return made
+            kernel[place] = kernel[place] + product if place in kernel else product
+    return kernel
 
 
 def _stacked(kernel: Kernel, size: int) -> Tensor:

@@ -57,7 +57,7 @@ def make_template(
     return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
 
 
-def _lines_of_the_program() -> list[str]:
+def _program_stack() -> list[str]:
     """Return the program's lines in this thread's stack, without those of the package, as in Python tracebacks."""
     return traceback.format_list([frame for frame in traceback.extract_stack() if not is_own(frame.filename)])
 
@@ -105,7 +105,7 @@ class Template(Trackable):
         self._unique_name = unique_name
         self._custom_getter = custom_getter
         self._variables_created = False
-        self._defined = _lines_of_the_program()
+        self._defined = _program_stack()
         if create_scope_now:
             with variable_scope(
                 unique_name, name, custom_getter=custom_getter, auxiliary_name_scope=False
@@ -135,7 +135,7 @@ class Template(Trackable):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
         before = len(trainable)
-        with self._errors_say_where_it_is_from():
+        with self._add_origin_to_errors():
             with capture_dependencies(template=self):
                 result = self.func(*args, **kwargs)
             if self._variables_created and len(trainable) != before:
@@ -147,13 +147,13 @@ class Template(Trackable):
         return result
 
     @contextlib.contextmanager
-    def _errors_say_where_it_is_from(self) -> Iterator[None]:
+    def _add_origin_to_errors(self) -> Iterator[None]:
         """Add the lines that created the template to errors raised in the block."""
         try:
             yield
         except Exception as error:
             text = str(error.args[0]) if error.args else ""
-            lines = "".join(not_shared(self._defined, _lines_of_the_program()))
+            lines = "".join(not_shared(self._defined, _program_stack()))
             error.args = (f"{text}\n\noriginally defined at:\n{lines}", *error.args[1:])
             raise
 

@@ -34,25 +34,25 @@ def introsorted(items: list[_Item], less: Callable[[_Item, _Item], bool]) -> lis
     Returns:
         A new list.
     """
-    made = list(items)
-    ranges = [(0, len(made), 2 * max(0, len(made).bit_length() - 1))]
+    result = list(items)
+    ranges = [(0, len(result), 2 * max(0, len(result).bit_length() - 1))]
     while ranges:
         first, last, divisions = ranges.pop()
         while last - first > _FEW:
             if not divisions:  # not seen with real counts: sort the rest in another way
-                made[first:last] = _sorted(made[first:last], less)
+                result[first:last] = _sorted(result[first:last], less)
                 break
             divisions -= 1
-            cut = _divide(made, first, last, less)
+            cut = _divide(result, first, last, less)
             ranges.append((cut, last, divisions))
             last = cut
-    for at in range(1, len(made)):
-        item, to = made[at], at
-        while to and less(item, made[to - 1]):
-            made[to] = made[to - 1]
+    for at in range(1, len(result)):
+        item, to = result[at], at
+        while to and less(item, result[to - 1]):
+            result[to] = result[to - 1]
             to -= 1
-        made[to] = item
-    return made
+        result[to] = item
+    return result
 
 
 def _sorted(items: list[_Item], less: Callable[[_Item, _Item], bool]) -> list[_Item]:

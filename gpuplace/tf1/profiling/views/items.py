@@ -134,7 +134,7 @@ class NodeItem(Item):
     def take(self, options: Options) -> None:
         patterns = options.patterns["account_type"]
         self.own = {} if self.node is None else self.node.counts(options.step)
-        self.counted = is_any(patterns) or any(matches(patterns, one) for one in self.types)
+        self.counted = is_any(patterns) or any(matches(patterns, type_) for type_ in self.types)
 
     def write(self, message: Any) -> None:
         super().write(message)
@@ -160,7 +160,7 @@ class NodesItem(Item):
 
     @property
     def types(self) -> set[str]:
-        return {one for item in self.picked for one in item.types}
+        return {type_ for item in self.picked for type_ in item.types}
 
     @property
     def devices(self) -> list[str]:

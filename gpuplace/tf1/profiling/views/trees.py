@@ -74,8 +74,8 @@ class TreeView:
 
     def _first(self, task: _Recursion) -> list[Any]:
         self._seen = set() if self.once else None
-        found: list[Any] = unrolled(task)
-        return found
+        items: list[Any] = unrolled(task)
+        return items
 
     def _is_new(self, item: Item) -> bool:
         if self._seen is None:
@@ -100,15 +100,15 @@ class TreeView:
         return kept
 
     def _begin(self, items: list[Any], start: tuple[str, ...]) -> _Recursion:
-        found: list[Any] = []
+        starts: list[Any] = []
         for item in items:
             if not self._is_new(item):
                 continue
-            found += [item] if matches(start, item.name) else (yield self._begin(item.kept, start))
-        return found
+            starts += [item] if matches(start, item.name) else (yield self._begin(item.kept, start))
+        return starts
 
     def _show(self, items: list[Any], options: Options, depth: int, indent: int) -> _Recursion:
-        found: list[Any] = []
+        lines: list[Any] = []
         for item in items:
             if not self._is_new(item):
                 continue
@@ -118,14 +118,14 @@ class TreeView:
             shown = is_shown(item, options, depth, self.of_groups)
             below = [] if ends else (yield self._show(item.kept, options, depth + 1, indent + 2 * shown))
             if not shown:
-                found += below
+                lines += below
                 continue
             if options.account_displayed_op_only and not self.of_groups:
                 item.add_up(below)
             item.kept = ordered(below, options)
             item.line = f"{' ' * indent}{item.name} ({', '.join(self._columns(item, options))})\n"
-            found.append(item)
-        return found
+            lines.append(item)
+        return lines
 
     def _columns(self, item: Any, options: Options) -> list[str]:
         select = options.select
@@ -184,12 +184,12 @@ class GraphView(TreeView):
 
     def _root(self) -> NodeItem:
         items = {name: NodeItem(name, self.profile, node) for name, node in self.profile.nodes.items()}
-        taken: set[str] = set()
+        consumed: set[str] = set()
         for name, node in self.profile.nodes.items():
-            taken.update(node.inputs)
+            consumed.update(node.inputs)
             items[name].children = [items[one] for one in node.inputs if one in items]
         root = NodeItem(ROOT, self.profile, None, "_TFGraphParent")
-        root.children = [item for name, item in items.items() if name not in taken]
+        root.children = [item for name, item in items.items() if name not in consumed]
         return root
 
 
@@ -214,18 +214,18 @@ class CodeView(TreeView):
         nodes = {name: node for name, node in self.profile.nodes.items() if node.trace and node.trace.traces}
         forward = {}
         for name, node in nodes.items():
-            found = _GRADIENT.match(name)
-            if found is not None:
-                gradients.setdefault(found[1], []).append(node)
+            match = _GRADIENT.match(name)
+            if match is not None:
+                gradients.setdefault(match[1], []).append(node)
             else:
                 forward[name] = self._leaf(root, node, "")
         lost = 0
-        for name, made in sorted(gradients.items()):
+        for name, gradient_nodes in sorted(gradients.items()):
             if name not in forward:
                 lost += 1
                 continue
             leaf = self._leaf(root, nodes[name], " (gradient)", own=False)
-            leaf.nodes.update({node.name: node for node in made})
+            leaf.nodes.update({node.name: node for node in gradient_nodes})
         if lost:
             print(f"{lost} gradient nodes not accounted", file=sys.stderr)
         return root

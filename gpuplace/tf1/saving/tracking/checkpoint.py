@@ -88,8 +88,8 @@ def gather_initializers(root_trackable: Any) -> list[Any]:
     Args:
         root_trackable: the object.
     """
-    found = [getattr(one, "initializer", None) for one in list_objects(root_trackable)]
-    return [initializer for initializer in found if initializer is not None]
+    initializers = [getattr(one, "initializer", None) for one in list_objects(root_trackable)]
+    return [initializer for initializer in initializers if initializer is not None]
 
 
 def frozen_saver(root_trackable: Any) -> MultiDeviceSaver:

@@ -72,9 +72,9 @@ class CheckpointManager:
         self._last_preserved_timestamp = now - 1.0  # so that the next checkpoint has a later time
         state = get_checkpoint_state(self._directory)
         if state is not None:
-            self._go_on(state, now)
+            self._resume(state, now)
 
-    def _go_on(self, state: Any, now: float) -> None:
+    def _resume(self, state: Any, now: float) -> None:
         """Restore the state of an earlier manager."""
         self._latest_checkpoint = state.model_checkpoint_path
         preserved = state.last_preserved_timestamp
@@ -146,9 +146,9 @@ class CheckpointManager:
         session = get_session()
 
         def initialized(next_creator: Any, **kwargs: Any) -> Any:
-            made = next_creator(**kwargs)
-            session.run(made.initializer)
-            return made
+            variable = next_creator(**kwargs)
+            session.run(variable.initializer)
+            return variable
 
         with variable_creator_scope(initialized):
             counter = self._checkpoint.save_counter

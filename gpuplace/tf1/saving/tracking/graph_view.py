@@ -70,9 +70,9 @@ class ObjectGraphView:
     def root(self) -> Any:
         """The object."""
         if isinstance(self._root_ref, weakref.ref):
-            found = self._root_ref()
-            assert found is not None
-            return found
+            root = self._root_ref()
+            assert root is not None
+            return root
         return self._root_ref
 
     @property
@@ -87,8 +87,8 @@ class ObjectGraphView:
             obj: the object.
         """
         obj._maybe_initialize_trackable()
-        found: Sequence[TrackableReference] = obj._checkpoint_dependencies
-        return found
+        dependencies: Sequence[TrackableReference] = obj._checkpoint_dependencies
+        return dependencies
 
     def list_objects(self) -> list[Any]:
         """Return all objects of the graph, each once, in breadth-first order; slots come last.
@@ -119,7 +119,7 @@ class ObjectGraphView:
                 saved = self._saved(obj, name, factory, attribute.checkpoint_key)
                 attribute.full_name = saved.full_name
                 attribute.optional_restore = all(one.optional_restore for one in saved.saveables)
-                saveables += [self._current(obj, one, feeds) for one in saved.saveables]
+                saveables += [self._current(obj, saveable, feeds) for saveable in saved.saveables]
         return saveables, proto, feeds
 
     def frozen_saveable_objects(self, object_map: Any = None, to_graph: Any = None) -> list[SaveableObject]:
@@ -181,23 +181,23 @@ class ObjectGraphView:
     def _saved(self, obj: Any, name: str, factory: Any, key: str) -> _Saved:
         """Return the saveable objects of a value; stored ones if they still have this key."""
         kept = None if self._saveables_cache is None else self._saveables_cache.setdefault(obj, {})
-        found: _Saved | None = None if kept is None else kept.get(name)
-        if found is None or any(key not in saveable.name for saveable in found.saveables):
-            made = factory(name=key) if callable(factory) else factory
-            if isinstance(made, SaveableObject):
-                found = _Saved((made,), "")
+        saved: _Saved | None = None if kept is None else kept.get(name)
+        if saved is None or any(key not in saveable.name for saveable in saved.saveables):
+            created = factory(name=key) if callable(factory) else factory
+            if isinstance(created, SaveableObject):
+                saved = _Saved((created,), "")
             else:
-                (full_name,) = by_name([made])
-                found = _Saved(tuple(saveables_for(made, key)), full_name)
-            for saveable in found.saveables:
+                (full_name,) = by_name([created])
+                saved = _Saved(tuple(saveables_for(created, key)), full_name)
+            for saveable in saved.saveables:
                 if key not in saveable.name:
                     raise AssertionError(
                         f"The object {obj} produced a SaveableObject with name '{name}' for attribute "
                         f"'{saveable.name}'. Expected a name containing '{key}'."
                     )
             if kept is not None:
-                kept[name] = found
-        return found
+                kept[name] = saved
+        return saved
 
     def cached_saveable(self, obj: Any, name: str, key: str) -> SaveableObject | None:
         """Return the stored saveable object of a value, if there is exactly one and it still has this key.
@@ -207,10 +207,10 @@ class ObjectGraphView:
             name: the value's name in it.
             key: the value's key.
         """
-        found = None if self._saveables_cache is None else self._saveables_cache.get(obj, {}).get(name)
-        if found is None or len(found.saveables) != 1 or key not in found.saveables[0].name:
+        cached = None if self._saveables_cache is None else self._saveables_cache.get(obj, {}).get(name)
+        if cached is None or len(cached.saveables) != 1 or key not in cached.saveables[0].name:
             return None
-        saveable: SaveableObject = found.saveables[0]
+        saveable: SaveableObject = cached.saveables[0]
         return saveable
 
     def keep_saveable(self, obj: Any, name: str, saveable: Any) -> None:

@@ -90,7 +90,7 @@ class CheckpointRestoreCoordinator:
                     SlotRestoration(number, slot.slot_variable_node_id, slot.slot_name)
                 )
         self._warns = weakref.finalize(
-            self, _tell_of_unused, object_graph_proto, self.matched_proto_ids, self.unused_attributes
+            self, _warn_of_unused, object_graph_proto, self.matched_proto_ids, self.unused_attributes
         )
         self._warns.atexit = False
 
@@ -130,9 +130,9 @@ class CheckpointRestoreCoordinator:
         values = trackable._gather_saveables_for_checkpoint()
         for attribute in position.object_proto.attributes:
             key, name = attribute.checkpoint_key, attribute.name
-            known = self.restore_ops_by_name.get(key)
-            if known is not None:
-                operations.append(known)
+            restore_op = self.restore_ops_by_name.get(key)
+            if restore_op is not None:
+                operations.append(restore_op)
                 continue
             saveable: Any = self.graph_view.cached_saveable(trackable, name, key)
             if saveable is None:
@@ -164,12 +164,12 @@ class CheckpointRestoreCoordinator:
                 saveable.python_restore([reader.get_tensor(spec.name) for spec in saveable.specs])
         if not tensor_saveables:
             return []
-        made = MultiDeviceSaver(saveables_of(tensor_saveables)).restore(self.save_path_tensor)
-        self.restore_ops_by_name.update(made)
-        return [made[name] for name in sorted(made)]
+        restore_ops = MultiDeviceSaver(saveables_of(tensor_saveables)).restore(self.save_path_tensor)
+        self.restore_ops_by_name.update(restore_ops)
+        return [restore_ops[name] for name in sorted(restore_ops)]
 
 
-def _tell_of_unused(object_graph_proto: Any, matched: set[int], unused: dict[int, list[str]]) -> None:
+def _warn_of_unused(object_graph_proto: Any, matched: set[int], unused: dict[int, list[str]]) -> None:
     """Warn about values in a checkpoint that the program does not have."""
     missing = [number for number in range(len(object_graph_proto.nodes)) if number not in matched]
     if not missing and not unused:

@@ -151,8 +151,8 @@ class CheckpointLoadStatus(_LoadStatus):
         """
         checkpoint = self._checkpoint
         for number, node in enumerate(checkpoint.object_graph_proto.nodes):
-            known = checkpoint.object_by_proto_id.get(number)
-            if known is not None and known._update_uid < checkpoint.restore_uid:
+            obj = checkpoint.object_by_proto_id.get(number)
+            if obj is not None and obj._update_uid < checkpoint.restore_uid:
                 raise AssertionError(f"Object not assigned a value from checkpoint: {node}")
         for one in self._graph_view.list_objects():
             if not isinstance(one, TrackableDataStructure) or one._checkpoint_dependencies:
@@ -195,7 +195,7 @@ class CheckpointLoadStatus(_LoadStatus):
 
     def _unmatched(self) -> list[Any]:
         matched = self._matched()
-        return [one for one in self._checkpoint.all_python_objects if one not in matched]
+        return [obj for obj in self._checkpoint.all_python_objects if obj not in matched]
 
     def run_restore_ops(self, session: Any = None) -> None:
         """Run the restore operations of all objects that exist so far.

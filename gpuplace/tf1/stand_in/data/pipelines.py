@@ -81,7 +81,7 @@ class MapDataset(UnaryDataset):
         **kwargs: Any,
     ) -> None:
         function = trace(map_func, "Dataset.map()", input_dataset.element_spec)
-        made = input_dataset._unary(
+        dataset = input_dataset._unary(
             self._op_type,
             function.spec,
             other_arguments=list(function.captured),
@@ -90,8 +90,8 @@ class MapDataset(UnaryDataset):
             preserve_cardinality=preserve_cardinality,
             **kwargs,
         )
-        self._spec = made.element_spec
-        super().__init__(input_dataset, made._variant_tensor, (function,))
+        self._spec = dataset.element_spec
+        super().__init__(input_dataset, dataset._variant_tensor, (function,))
 
     _op_type = "MapDataset"
 
@@ -136,8 +136,8 @@ class PrefetchDataset(UnaryUnchangedStructureDataset):
         self, input_dataset: Dataset, buffer_size: TensorLike | None, slack_period: int | None = None
     ) -> None:
         size = int64_tensor(-1 if buffer_size is None else buffer_size, "buffer_size")
-        made = input_dataset._unary("PrefetchDataset", buffer_size=size, slack_period=slack_period or 0)
-        super().__init__(input_dataset, made._variant_tensor)
+        dataset = input_dataset._unary("PrefetchDataset", buffer_size=size, slack_period=slack_period or 0)
+        super().__init__(input_dataset, dataset._variant_tensor)
 
 
 def _GeneratorDataset(  # noqa: N802 - TensorFlow's name

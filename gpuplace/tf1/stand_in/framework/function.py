@@ -176,7 +176,7 @@ class _DefinedFunction:
                 for dtype, name in zip(self._input_types, names, strict=True)
             ]
             results = self._results(graph, self._func(*args))
-        targets = [op for op in graph.get_operations() if _runs_always(op, graph)]
+        targets = [op for op in graph.get_operations() if _always_runs(op, graph)]
         body = graph.body(results, targets)
         self._stateful = [
             (op.name, op.type)
@@ -191,14 +191,14 @@ class _DefinedFunction:
         values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
         if any(value is None for value in values):
             raise ValueError(f"Function can not return None: {self._func.__name__}")
-        made = [graph.capture(convert_to_tensor(value)) for value in values]
+        results = [graph.capture(convert_to_tensor(value)) for value in values]
         names = self._options["out_names"]
-        if names and len(names) != len(made):
+        if names and len(names) != len(results):
             raise InvalidArgumentError.of(
                 "output names must be either empty or equal in size to outputs. output names size ="
-                f" {len(names)} outputs size = {len(made)}"
+                f" {len(names)} outputs size = {len(results)}"
             )
-        return made
+        return results
 
     def _set(self, body: FunctionBody, outer: Graph) -> None:
         extra = dict(self._options["extra"])
@@ -208,13 +208,15 @@ class _DefinedFunction:
         attrs.update(
             {key: value.encode() if isinstance(value, str) else value for key, value in extra.items()}
         )
-        made = function_def("", body, inspect.getdoc(self._func) or "", attrs, self._options["out_names"])
+        definition = function_def(
+            "", body, inspect.getdoc(self._func) or "", attrs, self._options["out_names"]
+        )
         if self._name is None:
-            digest = hashlib.sha1(made.SerializeToString(deterministic=True)).hexdigest()[:11]
+            digest = hashlib.sha1(definition.SerializeToString(deterministic=True)).hexdigest()[:11]
             self._name = f"{getattr(self._func, '__name__', 'function')}_{digest}"
-        made.signature.name = self._name
+        definition.signature.name = self._name
         self._captured = body.graph.captures  # type: ignore[attr-defined]
-        self._body, self._definition = body, made
+        self._body, self._definition = body, definition
         self._outer = outer
 
     def add_to_graph(self, g: Graph) -> None:
@@ -261,15 +263,15 @@ class _DefinedFunction:
         name, noinline = kwargs.pop("name", None), kwargs.pop("noinline", None)
         if kwargs:
             raise ValueError(f"Unknown keyword arguments: {kwargs.keys()}")
-        wanted = len(self._signature.input_arg) - len(self._captured)
-        if len(args) != wanted:
-            raise ValueError(f"Expected number of arguments: {wanted}, received: {len(args)}")
+        expected = len(self._signature.input_arg) - len(self._captured)
+        if len(args) != expected:
+            raise ValueError(f"Expected number of arguments: {expected}, received: {len(args)}")
         types = [as_dtype(arg.type) for arg in self._signature.input_arg]
-        given = [convert_to_tensor(arg, dtype=dtype) for arg, dtype in zip(args, types, strict=False)]
+        inputs = [convert_to_tensor(arg, dtype=dtype) for arg, dtype in zip(args, types, strict=False)]
         outputs = [as_dtype(arg.type) for arg in self._signature.output_arg]
         op = graph.create_op(
             self.name,
-            [*given, *self._captured],
+            [*inputs, *self._captured],
             outputs,
             name=name or self.name,
             attrs={} if noinline is None else {"_noinline": bool(noinline)},
@@ -285,7 +287,7 @@ class _DefinedFunction:
         return op.outputs[0] if len(op.outputs) == 1 else tuple(op.outputs)
 
 
-def _runs_always(op: Operation, graph: TracedGraph) -> bool:
+def _always_runs(op: Operation, graph: TracedGraph) -> bool:
     """Return whether an operation runs even if unused: it is stateful, outside of loops and conditionals."""
     return (
         op.op_def is not None
@@ -322,11 +324,11 @@ class _OverloadedFunction:
             name = options["func_name"]
             if name is not None and self._overload:
                 options["func_name"] = "_".join([name, *(dtype.name for dtype in types)])
-            made = _DefinedFunction(self._func, self._argnames, types, options)
+            function = _DefinedFunction(self._func, self._argnames, types, options)
             if isinstance(options["grad_func"], _OverloadedFunction):
-                grads = [as_dtype(arg.type) for arg in made._signature.output_arg]
-                made._grad_func = options["grad_func"].instantiate([*types, *grads])
-            self._overload[types] = made
+                grads = [as_dtype(arg.type) for arg in function._signature.output_arg]
+                function._grad_func = options["grad_func"].instantiate([*types, *grads])
+            self._overload[types] = function
         return self._overload[types]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -336,8 +338,8 @@ class _OverloadedFunction:
             *args: as for a function of given types.
             **kwargs: as above.
         """
-        given = [convert_to_tensor(arg) for arg in args]
-        return self.instantiate([tensor.dtype.base_dtype for tensor in given])(*given, **kwargs)
+        inputs = [convert_to_tensor(arg) for arg in args]
+        return self.instantiate([tensor.dtype.base_dtype for tensor in inputs])(*inputs, **kwargs)
 
 
 def _from_definition(fdef: Any, grad_func: _DefinedFunction | None = None) -> _DefinedFunction:
@@ -349,12 +351,12 @@ def _from_definition(fdef: Any, grad_func: _DefinedFunction | None = None) -> _D
     """
     types = [as_dtype(arg.type) for arg in fdef.signature.input_arg]
     options = Defun(func_name=fdef.signature.name, grad_func=grad_func)._options
-    made = _DefinedFunction(
+    function = _DefinedFunction(
         lambda *args: None, [arg.name for arg in fdef.signature.input_arg], types, options
     )
-    made._definition = FunctionDef()
-    made._definition.CopyFrom(fdef)
-    return made
+    function._definition = FunctionDef()
+    function._definition.CopyFrom(fdef)
+    return function
 
 
 def from_library(lib: Any) -> list[_DefinedFunction]:
@@ -368,27 +370,27 @@ def from_library(lib: Any) -> list[_DefinedFunction]:
     """
     if not lib.function and not lib.gradient:
         return []
-    there = {function.signature.name: function for function in lib.function}
+    definitions = {function.signature.name: function for function in lib.function}
     gradients = {one.function_name: one.gradient_func for one in lib.gradient}
     for function, grad in gradients.items():
         for name, what in ((function, "function"), (grad, "gradient function")):
-            if name not in there:
+            if name not in definitions:
                 raise ValueError(
                     f"FunctionDefLibrary missing '{name}' FunctionDef (as a {what}) for gradient of '{function}'"
                 )
-    made: dict[str, _DefinedFunction] = {}
+    functions: dict[str, _DefinedFunction] = {}
 
     def make(name: str, above: tuple[str, ...]) -> _DefinedFunction:
         if name in above:
             raise ValueError("FunctionDefLibrary contains cyclic gradient functions!")
-        if name not in made:
+        if name not in functions:
             grad = make(gradients[name], (*above, name)) if name in gradients else None
-            made[name] = _from_definition(there[name], grad)
-        return made[name]
+            functions[name] = _from_definition(definitions[name], grad)
+        return functions[name]
 
-    for name in there:
+    for name in definitions:
         make(name, ())
-    return list(made.values())
+    return list(functions.values())
 
 
 def _innermost() -> TracedGraph | None:

@@ -45,11 +45,11 @@ def graph_to_function_def(
 
 def _names_of(tensors: Sequence[Tensor]) -> list[str]:
     """Return unique names for results, after their tensors."""
-    found: list[str] = []
+    names: list[str] = []
     for tensor in tensors:
         name = plain = tensor.name.removesuffix(":0").replace(":", "_o")
         numbers = itertools.count()
-        while name in found:
+        while name in names:
             name = f"{plain}_U{next(numbers)}"
-        found.append(name)
-    return found
+        names.append(name)
+    return names

@@ -34,13 +34,13 @@ class OpDefLibrary:
             types = (arg.type != 0) + bool(arg.type_attr) + bool(arg.type_list_attr)
             if types != 1:
                 raise TypeError(f"Arg '{arg.name}' of '{op_def.name}' must have one type field not {types}")
-            for use, wanted in _USES:
+            for use, attr_type in _USES:
                 name = getattr(arg, use)
                 if not name:
                     continue
                 if name not in attrs:
                     raise TypeError(f"Inconsistent OpDef for '{op_def.name}', missing attr '{name}'")
-                if attrs[name] != wanted:
+                if attrs[name] != attr_type:
                     raise TypeError(
                         f"Attr '{name}' of '{op_def.name}' used as a {use} but has type {attrs[name]}"
                     )

@@ -78,12 +78,12 @@ class _Constructor(type):
             raise ValueError(f"'{node_def.name}' is not a valid node name")
         attrs = {key: decode_attr(value) for key, value in node_def.attr.items()}
         with g.as_default(), g.control_dependencies(control_inputs or []):
-            made = g.create_op(
+            new_operation = g.create_op(
                 node_def.op, list(inputs or []), output_types, input_types, node_def.name, attrs
             )
         if node_def.device:
-            made._set_device(node_def.device)
-        return made
+            new_operation._set_device(node_def.device)
+        return new_operation
 
 
 class Operation(metaclass=_Constructor):

@@ -32,12 +32,12 @@ def ShapeEquals(tensor_proto: Any, shape: Any) -> bool:  # noqa: N802 - TensorFl
     if not hasattr(tensor_proto, "tensor_shape"):
         raise TypeError("tensor_proto is not a tensor_pb2.TensorProto object")
     if hasattr(shape, "dim"):
-        wanted: Sequence[Any] = [dim.size for dim in shape.dim]
+        expected: Sequence[Any] = [dim.size for dim in shape.dim]
     elif isinstance(shape, (list, tuple)):
-        wanted = shape
+        expected = shape
     else:
         raise TypeError("shape is not a list or tuple")
-    return [dim.size for dim in tensor_proto.tensor_shape.dim] == list(wanted)
+    return [dim.size for dim in tensor_proto.tensor_shape.dim] == list(expected)
 
 
 def shape_tensor(shape: Any) -> Tensor:

@@ -58,7 +58,7 @@ class _SavedModelBuilder(SavedModelBuilder):
             strip_default_attrs=strip_default_attrs,
             saver=saver,
         )
-        self._note(assets_list, init_op, train_op)
+        self._add_to_message(assets_list, init_op, train_op)
 
     def add_meta_graph(  # type: ignore[override]
         self,
@@ -85,15 +85,15 @@ class _SavedModelBuilder(SavedModelBuilder):
             TypeError: ``init_op`` or ``train_op`` is neither an operation nor a tensor.
         """
         super().add_meta_graph(tags, signature_def_map, clear_devices=clear_devices, saver=saver)
-        self._note(assets_list, init_op, train_op)
+        self._add_to_message(assets_list, init_op, train_op)
 
-    def _note(self, assets: Sequence[Any] | None, init_op: Any, train_op: Any) -> None:
+    def _add_to_message(self, assets: Sequence[Any] | None, init_op: Any, train_op: Any) -> None:
         """Add assets and operations to the graph's message."""
-        made = self._saved_model.meta_graphs[-1]
-        made.asset_file_def.extend(self._save_assets(assets or ()))
+        meta_graph = self._saved_model.meta_graphs[-1]
+        meta_graph.asset_file_def.extend(self._save_assets(assets or ()))
         for key, op in ((INIT_OP_SIGNATURE_KEY, init_op), (TRAIN_OP_SIGNATURE_KEY, train_op)):
             if op is None:
                 continue
             if not isinstance(op, (Operation, Tensor)):
                 raise TypeError(f"{key} needs to be a Tensor or Op: {op!r}")
-            made.signature_def[key].CopyFrom(op_signature_def(op, key))
+            meta_graph.signature_def[key].CopyFrom(op_signature_def(op, key))

@@ -39,19 +39,19 @@ def get_plugin_asset(plugin_asset_cls: type[PluginAsset], graph: Graph | None = 
     if not name:
         raise ValueError(f"Class {plugin_asset_cls.__name__} has no plugin_name")
     key = _PLUGIN_ASSET_PREFIX + name
-    there = graph.get_collection(key)
-    if there:
-        if len(there) > 1:
-            raise ValueError(f"Collection for plugin {name} had {len(there)} items, expected 1")
-        if not isinstance(there[0], plugin_asset_cls):
+    existing = graph.get_collection(key)
+    if existing:
+        if len(existing) > 1:
+            raise ValueError(f"Collection for plugin {name} had {len(existing)} items, expected 1")
+        if not isinstance(existing[0], plugin_asset_cls):
             raise ValueError(
-                f"Plugin name collision between classes {plugin_asset_cls.__name__} and {type(there[0]).__name__}"
+                f"Plugin name collision between classes {plugin_asset_cls.__name__} and {type(existing[0]).__name__}"
             )
-        return there[0]
-    made = plugin_asset_cls()
-    graph.add_to_collection(key, made)
+        return existing[0]
+    asset = plugin_asset_cls()
+    graph.add_to_collection(key, asset)
     graph.add_to_collection(_PLUGIN_ASSET_PREFIX, name)
-    return made
+    return asset
 
 
 def get_all_plugin_assets(graph: Graph | None = None) -> list[Any]:
@@ -64,10 +64,10 @@ def get_all_plugin_assets(graph: Graph | None = None) -> list[Any]:
         ValueError: a plugin does not have exactly one such object.
     """
     graph = graph or get_default_graph()
-    made = []
+    assets = []
     for name in graph.get_collection(_PLUGIN_ASSET_PREFIX):
-        found = graph.get_collection(_PLUGIN_ASSET_PREFIX + name)
-        if len(found) != 1:
-            raise ValueError(f"Collection for plugin {name} had {len(found)} items, expected 1")
-        made += found
-    return made
+        items = graph.get_collection(_PLUGIN_ASSET_PREFIX + name)
+        if len(items) != 1:
+            raise ValueError(f"Collection for plugin {name} had {len(items)} items, expected 1")
+        assets += items
+    return assets

@@ -39,7 +39,7 @@ class DeprecatedNamesAlreadySet(Exception):
     """An object's names have been deprecated twice."""
 
 
-def _removed(date: str | None) -> str:
+def _removal_date(date: str | None) -> str:
     return "in a future version" if date is None else f"after {date}"
 
 
@@ -74,7 +74,7 @@ def _warn(key: Any, once: bool, sentence: str, *parts: Any) -> None:
     tf_logging.warning(f"From %s: {sentence}", _caller(), *parts)
 
 
-def _wrapped(function: Callable[..., Any], warn: Callable[..., None], doc: str | None) -> Callable[..., Any]:
+def _wrap(function: Callable[..., Any], warn: Callable[..., None], doc: str | None) -> Callable[..., Any]:
     """Return a function that warns and then calls ``function``."""
 
     @functools.wraps(function)
@@ -102,7 +102,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 
     def decorate(function: Any) -> Any:
         decorator_utils.validate_callable(function, "deprecated")
-        main = f"THIS FUNCTION IS DEPRECATED. It will be removed {_removed(date)}."
+        main = f"THIS FUNCTION IS DEPRECATED. It will be removed {_removal_date(date)}."
         doc = _with_notice(function.__doc__, "DEPRECATED FUNCTION", "(deprecated)", main, instructions)
 
         def warn(args: Any, kwargs: Any) -> None:
@@ -112,11 +112,11 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
                 "%s (from %s) is deprecated and will be removed %s.\nInstructions for updating:\n%s",
                 function.__qualname__,
                 function.__module__,
-                _removed(date),
+                _removal_date(date),
                 instructions,
             )
 
-        return _wrapped(function, warn, doc)
+        return _wrap(function, warn, doc)
 
     return decorate
 
@@ -141,10 +141,10 @@ def deprecated_alias(
     instructions = f"Please use {name} instead."
     if not inspect.isclass(func_or_class):
         doc = _with_notice(func_or_class.__doc__, "DEPRECATED FUNCTION", "(deprecated)", main, instructions)
-        return _wrapped(func_or_class, warn, doc)
+        return _wrap(func_or_class, warn, doc)
     doc = _with_notice(func_or_class.__doc__, "DEPRECATED CLASS", "(deprecated)", main, instructions)
     first = func_or_class.__init__
-    begin = _wrapped(first, warn, first.__doc__)
+    begin = _wrap(first, warn, first.__doc__)
     begin.__signature__ = inspect.signature(first)  # type: ignore[attr-defined]
     members = {"__doc__": doc, "__module__": func_or_class.__module__, "__init__": begin}
     alias: type = type(func_or_class.__name__, (func_or_class,), members)
@@ -187,7 +187,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return same is True
 
 
-def _of_arguments(
+def _wrap_for_arguments(
     function: Any,
     date: str | None,
     instructions: str,
@@ -211,13 +211,13 @@ def _of_arguments(
                 function.__qualname__,
                 function.__module__,
                 *parts,
-                _removed(date),
+                _removal_date(date),
                 instructions,
             )
 
-    main = f"SOME {what} ARE DEPRECATED: `({named})`. They will be removed {_removed(date)}."
+    main = f"SOME {what} ARE DEPRECATED: `({named})`. They will be removed {_removal_date(date)}."
     doc = _with_notice(function.__doc__, f"DEPRECATED FUNCTION {what}", suffix, main, instructions)
-    return _wrapped(function, warn, doc)
+    return _wrap(function, warn, doc)
 
 
 def deprecated_args(
@@ -243,7 +243,7 @@ def deprecated_args(
     if kwargs:
         raise ValueError(f"Illegal argument to deprecated_args: {kwargs}")
     allowed: dict[str, Any] = dict(
-        one if isinstance(one, tuple) else (one, _ALWAYS) for one in deprecated_arg_names_or_tuples
+        entry if isinstance(entry, tuple) else (entry, _ALWAYS) for entry in deprecated_arg_names_or_tuples
     )
 
     def decorate(function: Any) -> Any:
@@ -257,14 +257,14 @@ def deprecated_args(
             )
 
         def used(args: Any, kwargs: Any) -> Iterable[tuple[str, str, tuple[Any, ...]]]:
-            given = signature.bind(*args, **kwargs).arguments
+            bound = signature.bind(*args, **kwargs).arguments
             for name, value in allowed.items():
-                if name in given and not _is_same(given[name], value):
+                if name in bound and not _is_same(bound[name], value):
                     yield name, "%s", (name,)
 
         named = ", ".join(sorted(allowed))
         suffix = "(deprecated arguments)"
-        return _of_arguments(function, date, instructions, once, suffix, "ARGUMENTS", named, used)
+        return _wrap_for_arguments(function, date, instructions, once, suffix, "ARGUMENTS", named, used)
 
     return decorate
 
@@ -301,7 +301,9 @@ def deprecated_arg_values(
 
         named = ", ".join(f"{name}={value!r}" for name, value in sorted(deprecated_kwargs.items()))
         suffix = "(deprecated argument values)"
-        return _of_arguments(function, date, instructions, warn_once, suffix, "ARGUMENT VALUES", named, used)
+        return _wrap_for_arguments(
+            function, date, instructions, warn_once, suffix, "ARGUMENT VALUES", named, used
+        )
 
     return decorate
 

@@ -15,7 +15,7 @@ from typing import Any
 from gpuplace.tf1.stand_in.util import tf_decorator, tf_inspect
 
 
-def _called(fn: Any) -> Any:
+def _called_function(fn: Any) -> Any:
     """Return the function that runs when an object is called; functions and ``partial`` objects stay as they are."""
     if isinstance(fn, functools.partial) or tf_inspect.isroutine(fn) or not callable(fn):
         return fn
@@ -31,7 +31,7 @@ def fn_args(fn: Any) -> tuple[str, ...]:
     if isinstance(fn, functools.partial):
         left = fn_args(fn.func)[len(fn.args) :]
         return tuple(name for name in left if name not in (fn.keywords or {}))
-    called = _called(fn)
+    called = _called_function(fn)
     args: list[str] = list(tf_inspect.getfullargspec(called).args)
     if tf_inspect.ismethod(called) and args:
         del args[0]
@@ -51,7 +51,7 @@ def has_kwargs(fn: Any) -> bool:
         return has_kwargs(fn.func)
     if not callable(fn):
         raise TypeError(f"fn should be a function-like object, but is of type {type(fn)}.")
-    return tf_inspect.getfullargspec(_called(fn)).varkw is not None
+    return tf_inspect.getfullargspec(_called_function(fn)).varkw is not None
 
 
 def _undecorated(func: Any) -> Any:
@@ -87,4 +87,4 @@ def get_func_code(func: Any) -> CodeType | None:
     target = _undecorated(func)
     if isinstance(target, functools.partial):
         return None
-    return getattr(_called(target), "__code__", None)
+    return getattr(_called_function(target), "__code__", None)

@@ -118,8 +118,8 @@ def _decorator_of(function: Any) -> TFDecorator | None:
     """Return the outermost ``TFDecorator``; None for a function without one."""
     if isinstance(function, TFDecorator):
         return function
-    found = getattr(function, "_tf_decorator", None)
-    return found if isinstance(found, TFDecorator) else None
+    decorator = getattr(function, "_tf_decorator", None)
+    return decorator if isinstance(decorator, TFDecorator) else None
 
 
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:

@@ -40,7 +40,7 @@ API_ATTRS_V1 = {
 }
 
 
-def _noted(symbol: Any, version: dict[str, _Attributes]) -> list[str]:
+def _recorded(symbol: Any, version: dict[str, _Attributes]) -> list[str]:
     if not hasattr(symbol, "__dict__"):
         return []
     return [name for attributes in version.values() for name in vars(symbol).get(attributes.names) or ()]
@@ -52,7 +52,7 @@ def get_v1_names(symbol: Any) -> list[str]:
     Args:
         symbol: a function or class.
     """
-    return _noted(symbol, API_ATTRS_V1)
+    return _recorded(symbol, API_ATTRS_V1)
 
 
 def get_v2_names(symbol: Any) -> list[str]:
@@ -61,10 +61,10 @@ def get_v2_names(symbol: Any) -> list[str]:
     Args:
         symbol: a function or class.
     """
-    return _noted(symbol, API_ATTRS)
+    return _recorded(symbol, API_ATTRS)
 
 
-def _noted_constants(module: Any, version: dict[str, _Attributes]) -> list[Any]:
+def _recorded_constants(module: Any, version: dict[str, _Attributes]) -> list[Any]:
     return [one for attributes in version.values() for one in getattr(module, attributes.constants, ())]
 
 
@@ -120,14 +120,16 @@ class api_export:  # noqa: N801 - TensorFlow's name
                 if hasattr(target, attribute):
                     delattr(target, attribute)
         target = tf_decorator.unwrap(func)[1]
-        self._note(target, attributes, tuple(self._names))
-        self._note(target, attributes_v1, tuple(self._names_v1))
+        self._record(target, attributes, tuple(self._names))
+        self._record(target, attributes_v1, tuple(self._names_v1))
         return func
 
-    def _note(self, target: Any, attribute: str, names: tuple[str, ...]) -> None:
-        there = vars(target).get(attribute)
-        if there is not None and not self._allow_multiple_exports:
-            raise SymbolAlreadyExposedError(f"Symbol {target.__name__} is already exposed as {tuple(there)}.")
+    def _record(self, target: Any, attribute: str, names: tuple[str, ...]) -> None:
+        recorded = vars(target).get(attribute)
+        if recorded is not None and not self._allow_multiple_exports:
+            raise SymbolAlreadyExposedError(
+                f"Symbol {target.__name__} is already exposed as {tuple(recorded)}."
+            )
         setattr(target, attribute, names)
 
     def export_constant(self, module_name: str, name: str) -> None:

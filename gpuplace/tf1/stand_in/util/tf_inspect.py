@@ -32,10 +32,13 @@ class ArgSpec(NamedTuple):
     """Default values of the last ``args``, or None."""
 
 
-def _given_spec(obj: Any) -> Any:
+def _declared_spec(obj: Any) -> Any:
     """Return the arguments that the outermost decorator with a specification declares, or None."""
     decorators, _ = tf_decorator.unwrap(obj)
-    return next((one.decorator_argspec for one in decorators if one.decorator_argspec is not None), None)
+    return next(
+        (decorator.decorator_argspec for decorator in decorators if decorator.decorator_argspec is not None),
+        None,
+    )
 
 
 def getfullargspec(obj: Any) -> FullArgSpec:
@@ -44,9 +47,9 @@ def getfullargspec(obj: Any) -> FullArgSpec:
     Args:
         obj: the function or class.
     """
-    given = _given_spec(obj)
-    if given is not None:
-        return given
+    declared = _declared_spec(obj)
+    if declared is not None:
+        return declared
     target = tf_decorator.unwrap(obj)[1]
     if not isinstance(target, functools.partial):
         target = inspect.unwrap(target)
@@ -70,15 +73,15 @@ def getargspec(obj: Any) -> ArgSpec:
     target = tf_decorator.unwrap(obj)[1]
     if isinstance(target, functools.partial):
         return _partial_argspec(target)
-    given = _given_spec(obj)
-    if given is not None:
-        return given
+    declared = _declared_spec(obj)
+    if declared is not None:
+        return declared
     if inspect.isclass(target):
         target = target.__init__ if "__init__" in vars(target) else target.__new__
     elif not (inspect.isroutine(target)):
         target = type(target).__call__
-    found = inspect.getfullargspec(inspect.unwrap(target))
-    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+    spec = inspect.getfullargspec(inspect.unwrap(target))
+    return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)
 
 
 def _partial_argspec(partial: functools.partial[Any]) -> ArgSpec:
@@ -123,7 +126,7 @@ def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
     return call
 
 
-def _of_target(name: str) -> Any:
+def _inspect_target(name: str) -> Any:
     """Return a function of ``inspect`` that inspects the target of a decorated object."""
     ask = getattr(inspect, name)
 
@@ -135,19 +138,19 @@ def _of_target(name: str) -> Any:
 
 
 getdoc = inspect.getdoc
-getfile = _of_target("getfile")
+getfile = _inspect_target("getfile")
 getmodule = inspect.getmodule
-getsource = _of_target("getsource")
-getsourcefile = _of_target("getsourcefile")
-getsourcelines = _of_target("getsourcelines")
-isbuiltin = _of_target("isbuiltin")
-isclass = _of_target("isclass")
-ismethod = _of_target("ismethod")
-isfunction = _of_target("isfunction")
-isgenerator = _of_target("isgenerator")
-isgeneratorfunction = _of_target("isgeneratorfunction")
-ismodule = _of_target("ismodule")
-isroutine = _of_target("isroutine")
+getsource = _inspect_target("getsource")
+getsourcefile = _inspect_target("getsourcefile")
+getsourcelines = _inspect_target("getsourcelines")
+isbuiltin = _inspect_target("isbuiltin")
+isclass = _inspect_target("isclass")
+ismethod = _inspect_target("ismethod")
+isfunction = _inspect_target("isfunction")
+isgenerator = _inspect_target("isgenerator")
+isgeneratorfunction = _inspect_target("isgeneratorfunction")
+ismodule = _inspect_target("ismodule")
+isroutine = _inspect_target("isroutine")
 
 
 def __getattr__(name: str) -> Any:

@@ -34,15 +34,15 @@ def extract_stack(limit: int | None = -1) -> list[StackFrame]:
     Args:
         limit: the maximum number of frames, counted from the innermost; -1 or None for all.
     """
-    found: list[StackFrame] = []
+    frames: list[StackFrame] = []
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (limit is None or limit < 0 or len(found) < limit):
+    while frame is not None and (limit is None or limit < 0 or len(frames) < limit):
         code = frame.f_code
-        found.append(
+        frames.append(
             StackFrame(code.co_filename, frame.f_lineno, code.co_name, frame.f_globals, code.co_firstlineno)
         )
         frame = frame.f_back
-    return found[::-1]
+    return frames[::-1]
 
 
 def convert_stack(

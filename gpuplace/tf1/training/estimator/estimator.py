@@ -308,14 +308,14 @@ class Estimator:
         """Return the model with a copy for each replica of a strategy, and the hooks of its input."""
 
         def dataset(context: Any) -> Dataset:
-            wanted = inspect.signature(input_fn).parameters
-            given = {
+            parameters = inspect.signature(input_fn).parameters
+            arguments = {
                 "mode": ModeKeys.TRAIN,
                 "params": self.params,
                 "config": self.config,
                 "input_context": context,
             }
-            result = input_fn(**{name: value for name, value in given.items() if name in wanted})
+            result = input_fn(**{name: value for name, value in arguments.items() if name in parameters})
             if not isinstance(result, Dataset):
                 raise ValueError(
                     f"dataset_fn() must return a tf.data.Dataset when using a tf.distribute.Strategy: {result}"
@@ -337,13 +337,13 @@ class Estimator:
         finally:
             extended.scales_loss = before
         first = EstimatorSpec._fields
-        made = dict(zip(first, fields, strict=True))
+        outputs = dict(zip(first, fields, strict=True))
         is_sum = get_default_graph().attached.get(LOSS_REDUCTION) == Reduction.SUM
         of_first = dict(zip(first, selected(0, fields), strict=True))
         spec = EstimatorSpec(
             ModeKeys.TRAIN,
-            loss=strategy.reduce("SUM" if is_sum else "MEAN", made["loss"], axis=None),
-            train_op=strategy.group(made["train_op"]),
+            loss=strategy.reduce("SUM" if is_sum else "MEAN", outputs["loss"], axis=None),
+            train_op=strategy.group(outputs["train_op"]),
             training_hooks=of_first["training_hooks"],
             training_chief_hooks=of_first["training_chief_hooks"],
             scaffold=of_first["scaffold"],
@@ -355,10 +355,12 @@ class Estimator:
     ) -> list[CheckpointSaverHook]:
         """Return the hook that saves, if the model has none; the first such hook gets the listeners."""
         config = self._config
-        there = [one for one in (*hooks, *spec.training_chief_hooks) if isinstance(one, CheckpointSaverHook)]
-        made: list[CheckpointSaverHook] = []
-        if not there and (config.save_checkpoints_secs or config.save_checkpoints_steps):
-            made = [
+        existing = [
+            one for one in (*hooks, *spec.training_chief_hooks) if isinstance(one, CheckpointSaverHook)
+        ]
+        created: list[CheckpointSaverHook] = []
+        if not existing and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+            created = [
                 CheckpointSaverHook(
                     self._model_dir,
                     save_secs=config.save_checkpoints_secs,
@@ -367,13 +369,13 @@ class Estimator:
                 )
             ]
         if listeners:
-            if not (there or made):
+            if not (existing or created):
                 raise ValueError(
                     "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the"
                     " RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
                 )
-            (there or made)[0].add_listeners(listeners)
-        return made
+            (existing or created)[0].add_listeners(listeners)
+        return created
 
     def evaluate(
         self,
@@ -496,14 +498,14 @@ class Estimator:
                         yield from batch
 
     def _checkpoint(self, path: str | None, what: str) -> str | None:
-        found = path or latest_checkpoint(self._model_dir)
-        if not found:
+        checkpoint = path or latest_checkpoint(self._model_dir)
+        if not checkpoint:
             tf_logging.info(
                 "Could not find trained model in model_dir: %s, running initialization to %s.",
                 self._model_dir,
                 what,
             )
-        return found or None
+        return checkpoint or None
 
     def export_saved_model(
         self,
@@ -618,10 +620,10 @@ class Estimator:
 
     def _input(self, input_fn: Callable[..., Any], mode: str) -> tuple[Any, Any, list[SessionRunHook]]:
         """Return the features, the labels (or None) and the hooks of an input."""
-        wanted = inspect.signature(input_fn).parameters
-        given = {"mode": mode, "params": self.params, "config": self.config}
+        parameters = inspect.signature(input_fn).parameters
+        arguments = {"mode": mode, "params": self.params, "config": self.config}
         with get_default_graph().device("/cpu:0"):
-            result = input_fn(**{name: value for name, value in given.items() if name in wanted})
+            result = input_fn(**{name: value for name, value in arguments.items() if name in parameters})
         hooks: list[SessionRunHook] = []
         if isinstance(result, Dataset):
             iterator = result.make_initializable_iterator()
@@ -644,10 +646,10 @@ class Estimator:
 
     def _build(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         """Call ``model_fn`` with the arguments that it names."""
-        wanted = _arguments(self._model_fn)
-        given = {"mode": mode, "params": self.params, "config": config}
-        arguments = {name: value for name, value in given.items() if name in wanted}
-        if "labels" in wanted:
+        parameters = _arguments(self._model_fn)
+        passed = {"mode": mode, "params": self.params, "config": config}
+        arguments = {name: value for name, value in passed.items() if name in parameters}
+        if "labels" in parameters:
             arguments["labels"] = labels
         elif labels is not None:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
@@ -708,30 +710,30 @@ def _check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
         raise ValueError(f"model_fn ({model_fn}) has following not expected args: {others}")
 
 
-def _warm_start_settings(given: Any) -> WarmStartSettings | None:
-    if given is None or isinstance(given, WarmStartSettings):
-        return given
-    if isinstance(given, (str, bytes)):
-        path = os.fsdecode(given)
+def _warm_start_settings(settings: Any) -> WarmStartSettings | None:
+    if settings is None or isinstance(settings, WarmStartSettings):
+        return settings
+    if isinstance(settings, (str, bytes)):
+        path = os.fsdecode(settings)
         inner = os.path.join(path, "variables", "variables")
         return WarmStartSettings(inner if os.path.exists(f"{inner}.index") else path)
-    raise ValueError(f"warm_start_from must be a string or a WarmStartSettings, instead got {type(given)}")
+    raise ValueError(f"warm_start_from must be a string or a WarmStartSettings, instead got {type(settings)}")
 
 
 def _checked_hooks(hooks: Any) -> list[SessionRunHook]:
-    found = list(hooks or ())
-    for hook in found:
+    checked = list(hooks or ())
+    for hook in checked:
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
-    return found
+    return checked
 
 
 def _checked_listeners(listeners: Any) -> list[CheckpointSaverListener]:
-    found = list(listeners or ())
-    for listener in found:
+    checked = list(listeners or ())
+    for listener in checked:
         if not isinstance(listener, CheckpointSaverListener):
             raise TypeError(f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}")
-    return found
+    return checked
 
 
 def _only(predictions: TensorLike, keys: Any) -> Any:
@@ -739,10 +741,10 @@ def _only(predictions: TensorLike, keys: Any) -> Any:
         return predictions
     if not isinstance(predictions, dict):
         raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
-    found = {key: value for key, value in predictions.items() if key in keys}
-    if not found:
+    chosen = {key: value for key, value in predictions.items() if key in keys}
+    if not chosen:
         raise ValueError(f"Expected to run at least one output from {predictions.keys()}, provided {keys}.")
-    return found
+    return chosen
 
 
 def _batch_size(batch: Mapping[str, Any]) -> int:
@@ -759,10 +761,10 @@ def _batch_size(batch: Mapping[str, Any]) -> int:
 def _write_results(folder: str, results: Mapping[str, Any], checkpoint: str | None) -> None:
     """Write the values of metrics, and the path of their checkpoint, as summaries."""
     step = results[GraphKeys.GLOBAL_STEP]
-    told = ", ".join(
+    listing = ", ".join(
         f"{key} = {value}" for key, value in sorted(results.items()) if not isinstance(value, bytes)
     )
-    tf_logging.info("Saving dict for global step %d: %s", step, told)
+    tf_logging.info("Saving dict for global step %d: %s", step, listing)
     summary = Summary()
     for key, value in results.items():
         if key == GraphKeys.GLOBAL_STEP or value is None:

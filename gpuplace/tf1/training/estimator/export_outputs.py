@@ -224,23 +224,23 @@ def build_all_signature_defs(
         raise ValueError(f"export_outputs must be a dict and not{type(export_outputs)}")
     inputs = [("", receiver_tensors)]
     inputs += [(f"{name or 'None'}:", other) for name, other in (receiver_tensors_alternatives or {}).items()]
-    found: dict[str, Any] = {}
+    signatures: dict[str, Any] = {}
     left_out: dict[str, str] = {}
-    for prefix, given in inputs:
-        named = given if isinstance(given, dict) else {"input": given}
+    for prefix, receivers in inputs:
+        named = receivers if isinstance(receivers, dict) else {"input": receivers}
         for key, output in export_outputs.items():
             name = f"{prefix}{key or 'None'}"
             try:
-                found[name] = output.as_signature_def(named)
+                signatures[name] = output.as_signature_def(named)
             except ValueError as error:
                 left_out[name] = str(error)
-    _log_signatures(found, left_out)
+    _log_signatures(signatures, left_out)
     if not serving_only:
-        return found
-    return {name: signature for name, signature in found.items() if is_valid_signature(signature)}
+        return signatures
+    return {name: signature for name, signature in signatures.items() if is_valid_signature(signature)}
 
 
-def _log_signatures(found: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
+def _log_signatures(signatures: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
     """Log the included signatures, and why the others are excluded."""
     methods = {
         CLASSIFY_METHOD_NAME: "Classify",
@@ -250,7 +250,7 @@ def _log_signatures(found: Mapping[str, Any], left_out: Mapping[str, str]) -> No
         SUPERVISED_EVAL_METHOD_NAME: "Eval",
     }
     names: defaultdict[str, list[str]] = defaultdict(list, {method: [] for method in methods})
-    for name, signature in found.items():
+    for name, signature in signatures.items():
         names[signature.method_name].append(name)
     for method, of_method in names.items():
         text = of_method or "None"
@@ -261,9 +261,9 @@ def _log_signatures(found: Mapping[str, Any], left_out: Mapping[str, str]) -> No
         )
         for name, reason in left_out.items():
             tf_logging.info("'%s' : %s", name, reason)
-    if not found:
+    if not signatures:
         tf_logging.warn("Export includes no signatures!")
-    elif DEFAULT_SERVING_SIGNATURE_DEF_KEY not in found:
+    elif DEFAULT_SERVING_SIGNATURE_DEF_KEY not in signatures:
         tf_logging.warn("Export includes no default signature!")
 
 

@@ -80,7 +80,7 @@ class _FeedingQueueRunner(QueueRunner):
         raise NotImplementedError(f"{type(self).__name__} does not support serialization to proto.")
 
 
-def _enqueued(
+def _create_queue(
     columns: Sequence[np.ndarray], capacity: int, shuffle: bool, threads: int, size: int, epochs: int | None
 ) -> QueueBase:
     """Return a queue that threads fill with the rows of columns of equal length."""
@@ -113,7 +113,7 @@ def _fed(
         yield {holder: column[rows] for holder, column in zip(holders, columns, strict=True)}
 
 
-def _dequeued(queue: QueueBase, size: int, epochs: int | None) -> list[Any]:
+def _dequeue_batch(queue: QueueBase, size: int, epochs: int | None) -> list[Any]:
     """Return a batch from the queue, without the row numbers."""
     batch = queue.dequeue_many(size) if epochs is None else queue.dequeue_up_to(size)
     return list(batch)[1:]
@@ -170,15 +170,17 @@ def numpy_input_fn(
         _check_lengths(columns, features, labels, isinstance(y, dict))
         count = len(next(iter(columns.values())))
         rows = np.arange(count, dtype=int64.as_numpy_dtype)
-        queue = _enqueued(
+        queue = _create_queue(
             [rows, *columns.values()], queue_capacity, bool(shuffle), num_threads, batch_size, num_epochs
         )
-        batch = _dequeued(queue, batch_size, num_epochs)
+        batch = _dequeue_batch(queue, batch_size, num_epochs)
         named = dict(zip(columns, batch, strict=True))
-        given = named[_DIRECT] if isinstance(x, np.ndarray) else {key: named[key] for key in features}
+        features_of_batch = (
+            named[_DIRECT] if isinstance(x, np.ndarray) else {key: named[key] for key in features}
+        )
         if y is None:
-            return given
-        return given, ({key: named[key] for key in labels} if isinstance(y, dict) else batch[-1])
+            return features_of_batch
+        return features_of_batch, ({key: named[key] for key in labels} if isinstance(y, dict) else batch[-1])
 
     return input_fn
 
@@ -273,9 +275,12 @@ def pandas_input_fn(
     _check_shuffle(shuffle, "it is recommended to set it as True for training")
 
     def input_fn() -> Any:
-        columns = [_plain(x.index.to_numpy()), *(_plain(x[name].to_numpy()) for name in x.columns)]
-        queue = _enqueued(columns, queue_capacity, bool(shuffle), num_threads, batch_size, num_epochs)
-        named = dict(zip(x.columns, _dequeued(queue, batch_size, num_epochs), strict=True))
+        columns = [
+            _with_supported_dtype(x.index.to_numpy()),
+            *(_with_supported_dtype(x[name].to_numpy()) for name in x.columns),
+        ]
+        queue = _create_queue(columns, queue_capacity, bool(shuffle), num_threads, batch_size, num_epochs)
+        named = dict(zip(x.columns, _dequeue_batch(queue, batch_size, num_epochs), strict=True))
         labels = [named.pop(name) for name in names]
         if y is None:
             return named
@@ -284,6 +289,6 @@ def pandas_input_fn(
     return input_fn
 
 
-def _plain(column: np.ndarray) -> np.ndarray:
+def _with_supported_dtype(column: np.ndarray) -> np.ndarray:
     """Return an array of a dtype that TensorFlow has: pandas' own strings become objects."""
     return column if column.dtype.kind in "biufcO" else column.astype(object)

@@ -275,13 +275,13 @@ class RunConfig:
 def _model_dir(environment: dict[str, Any], model_dir: Any) -> str | None:
     if model_dir == "":
         raise ValueError("model_dir should be non-empty.")
-    given = None if model_dir is None else os.fspath(model_dir)
+    argument = None if model_dir is None else os.fspath(model_dir)
     other = environment.get("model_dir")
     if other == "":
         raise ValueError("model_dir in TF_CONFIG should be non-empty.")
-    if other and given and other != given:
+    if other and argument and other != argument:
         raise ValueError(
             "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in"
-            f' TF_CONFIG. model_dir: {given}\nTF_CONFIG["model_dir"]: {other}.\n'
+            f' TF_CONFIG. model_dir: {argument}\nTF_CONFIG["model_dir"]: {other}.\n'
         )
-    return given or other
+    return argument or other

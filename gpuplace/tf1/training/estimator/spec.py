@@ -178,8 +178,8 @@ def _metrics(metrics: Any) -> dict[str, Any]:
 
 
 def _hooks(hooks: Any) -> tuple[SessionRunHook, ...]:
-    found = tuple(hooks or ())
-    for hook in found:
+    checked = tuple(hooks or ())
+    for hook in checked:
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"All hooks must be SessionRunHook instances, given: {hook}")
-    return found
+    return checked

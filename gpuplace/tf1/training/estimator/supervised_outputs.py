@@ -53,7 +53,7 @@ class SupervisedOutput(ExportOutput):
         return {_below(name, what): value for name, value in named_outputs(values, what, what).items()}
 
     def _metrics(self, metrics: Any) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         named = metrics if isinstance(metrics, dict) else {self.METRICS_NAME: metrics}
         for key, (value, update) in named.items():
             name = _below(output_name(key, self.METRICS_NAME), self.METRICS_NAME)
@@ -64,9 +64,9 @@ class SupervisedOutput(ExportOutput):
             if isinstance(update, Operation):  # signatures name tensors
                 with get_default_graph().control_dependencies([update]):
                     update = constant([], name="metric_op_wrapper")
-            found[f"{name}/{self.METRIC_VALUE_SUFFIX}"] = value
-            found[f"{name}/{self.METRIC_UPDATE_SUFFIX}"] = update
-        return found
+            tensors[f"{name}/{self.METRIC_VALUE_SUFFIX}"] = value
+            tensors[f"{name}/{self.METRIC_UPDATE_SUFFIX}"] = update
+        return tensors
 
     @abstractmethod
     def _get_signature_def_fn(self) -> Callable[..., Any]:

@@ -119,19 +119,19 @@ def _check_input_fn(input_fn: Any) -> None:
 
 
 def _checked_hooks(hooks: Any) -> tuple[SessionRunHook, ...]:
-    found = tuple(hooks or ())
-    for hook in found:
+    checked = tuple(hooks or ())
+    for hook in checked:
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"All hooks must be `SessionRunHook` instances, given: {hook}")
-    return found
+    return checked
 
 
 def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:
     if exporters is None:
         return ()
-    found = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)
+    checked = (exporters,) if isinstance(exporters, Exporter) else tuple(exporters)
     names = set()
-    for one in found:
+    for one in checked:
         if not isinstance(one, Exporter):
             raise TypeError(
                 f"`exporters` must be an Exporter, an iterable of Exporter, or `None`, found {one}."
@@ -143,7 +143,7 @@ def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:
                 f"`exporters` must have unique names. Such a name cannot be found twice: {one.name}"
             )
         names.add(one.name)
-    return found
+    return checked
 
 
 class Exporter(ABC):
@@ -274,21 +274,21 @@ class LatestExporter(_ServingExporter):
             eval_result: the values of the metrics.
             is_the_final_export: whether the training has ended.
         """
-        made = self._save(estimator, export_path, checkpoint_path)
+        path = self._save(estimator, export_path, checkpoint_path)
         if self._to_keep is not None:
             stamps = sorted((one for one in os.listdir(export_path) if one.isdigit()), key=int)
             for stamp in stamps[: -self._to_keep]:
                 shutil.rmtree(os.path.join(export_path, stamp))
-        return made
+        return path
 
 
 def _loss_is_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]) -> bool:
-    for result, which in (
+    for result, argument in (
         (best_eval_result, "best_eval_result"),
         (current_eval_result, "current_eval_result"),
     ):
         if not result or "loss" not in result:
-            raise ValueError(f"{which} cannot be empty or no loss is found in it.")
+            raise ValueError(f"{argument} cannot be empty or no loss is found in it.")
     return bool(best_eval_result["loss"] > current_eval_result["loss"])
 
 
@@ -352,13 +352,13 @@ class BestExporter(LatestExporter):
         best: Mapping[str, Any] | None = None
         for path in sorted(glob.glob(pattern)):
             for event in summary_iterator(path):
-                found = {
+                values = {
                     one.tag: one.simple_value for one in event.summary.value if one.HasField("simple_value")
                 }
-                if found and (
-                    best is None or self._is_better(best_eval_result=best, current_eval_result=found)
+                if values and (
+                    best is None or self._is_better(best_eval_result=best, current_eval_result=values)
                 ):
-                    best = found
+                    best = values
         return best
 
 
@@ -413,10 +413,14 @@ class _EvaluatesCheckpoints(CheckpointSaverListener):
         is_last = bool(self._max_steps and metrics[GraphKeys.GLOBAL_STEP] >= self._max_steps)
         self.metrics = metrics
         self.exports = [
-            one.export(
-                estimator, os.path.join(estimator.model_dir, "export", one.name), checkpoint, metrics, is_last
+            exporter.export(
+                estimator,
+                os.path.join(estimator.model_dir, "export", exporter.name),
+                checkpoint,
+                metrics,
+                is_last,
             )
-            for one in spec.exporters
+            for exporter in spec.exporters
         ]
 
 

@@ -19,7 +19,7 @@ def _load_package() -> None:
         spec.loader.exec_module(package)
 
 
-def _asked_by() -> str:
+def _importer() -> str:
     """Return the module whose import statement loads this one."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -32,7 +32,7 @@ if __name__ == "tensorflow":  # not if a tool imports it under another name to r
     from gpuplace.tf1.stand_in import names
 
     names.install()
-    if _asked_by().partition(".")[0] == "tensorboard":
+    if _importer().partition(".")[0] == "tensorboard":
         raise ModuleNotFoundError(
             "No module named 'tensorflow': TensorBoard uses its own stub", name="tensorflow"
         )

@@ -84,7 +84,7 @@ class Beta(ScalarDistribution):
 
     @property
     def total_concentration(self) -> Tensor:
-        """Sum of both parameters."""
+        """The sum of both parameters."""
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Tensor:

@@ -68,7 +68,7 @@ class Dirichlet(Distribution):
 
     @property
     def total_concentration(self) -> Tensor:
-        """Their sums over the last axis."""
+        """Sums of the parameters over the last axis."""
         return self._total_concentration
 
     def _batch_shape_tensor(self) -> Tensor:

@@ -199,7 +199,7 @@ class Distribution:
             sample_shape: desired sizes of ``sample()``.
 
         Raises:
-            ValueError: they are not known.
+            ValueError: the shapes are unknown.
         """
         sizes: Any = sample_shape
         if isinstance(sizes, TensorShape):

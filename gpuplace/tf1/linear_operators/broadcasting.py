@@ -145,7 +145,7 @@ def assert_is_batch_matrix(tensor: Tensor) -> None:
         tensor: the tensor.
 
     Raises:
-        ValueError: it has fewer.
+        ValueError: the tensor has fewer.
     """
     if tensor.shape.ndims is not None and tensor.shape.ndims < 2:
         raise ValueError(f"Expected [batch] matrix to have at least two dimensions.  Found: {tensor}")

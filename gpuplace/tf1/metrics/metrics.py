@@ -88,7 +88,7 @@ def as_vector(tensor: Tensor) -> Tensor:
     """Return all elements as a vector.
 
     Args:
-        tensor: of known rank.
+        tensor: a tensor of known rank.
 
     Raises:
         TypeError: the rank is unknown.

@@ -51,7 +51,7 @@ def mean_cosine_distance(
     Args:
         labels: the true values, vectors along one axis.
         predictions: of the same dtype and shape.
-        dim: that axis.
+        dim: the axis.
         weights: a weight for each vector, of size 1 along that axis, or fewer that broadcast; None for 1.
         metrics_collections: collections for the value.
         updates_collections: collections for the update.

@@ -436,7 +436,7 @@ def compute_sampled_logits(
         Logits and labels, both ``[batch, num_true + num_sampled]``.
     """
     tables = list(weights) if isinstance(weights, list | tuple | PartitionedVariable) else [weights]
-    # A list has no dtype: TensorFlow refuses it here, with Python's AttributeError.
+    # A list has no dtype: TensorFlow rejects it here, with Python's AttributeError.
     scope_values: Any = labels, inputs
     labels, inputs = (convert_to_tensor(value, value.dtype) for value in scope_values)
     with name_scope(name, "compute_sampled_logits", [*tables, biases, inputs, labels]):

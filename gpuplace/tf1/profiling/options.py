@@ -122,7 +122,7 @@ class Options:
         """Return the options in a dict.
 
         Args:
-            given: the dict; missing options have defaults.
+            values: the dict; missing options have defaults.
 
         Raises:
             InvalidArgumentError: there is no such output.

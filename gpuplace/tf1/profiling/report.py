@@ -42,7 +42,7 @@ def report(profile: GraphProfile, view: str, settings: Mapping[str, Any]) -> Any
     Args:
         profile: the nodes.
         view: ``scope``, ``graph``, ``op`` or ``code``.
-        given: the options.
+        settings: the options.
 
     Returns:
         The ``GraphNodeProto`` or ``MultiGraphNodeProto`` of the root; empty for options that cannot be

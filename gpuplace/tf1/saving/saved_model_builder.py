@@ -164,7 +164,7 @@ class SavedModelBuilder:
             as_text: whether to write protobuf's text format.
 
         Returns:
-            Its path, as bytes.
+            The path of the file, as bytes.
         """
         name = SAVED_MODEL_FILENAME_PBTXT if as_text else SAVED_MODEL_FILENAME_PB
         path = os.path.join(self._export_dir, name)

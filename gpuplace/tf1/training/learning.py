@@ -253,7 +253,7 @@ def train(
         init_feed_dict: the feeds for ``init_op``.
         local_init_op: run in every new session; left out: local variables and tables are initialised.
         init_fn: called with the session after ``init_op``.
-        ready_op: a tensor with the names of variables that have no value.
+        ready_op: a tensor with the names of uninitialised variables.
         summary_op: the merged summary; left out: all summaries; None for no summaries.
         save_summaries_secs: seconds between summaries.
         summary_writer: a ``FileWriter``; left out: a new one; None: write nothing.

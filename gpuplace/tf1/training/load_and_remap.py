@@ -139,7 +139,7 @@ def load_and_remap_matrix_initializer(
         old_tensor_name: the matrix's name there.
         new_row_vocab_size: number of rows for words.
         new_col_vocab_size: number of columns for words.
-        old_row_vocab_size: as for ``remapped_matrix``, as are all others.
+        old_row_vocab_size: as for ``remapped_matrix``, like the other arguments.
         old_row_vocab_file: the same.
         new_row_vocab_file: the same.
         old_col_vocab_file: the same.

@@ -282,7 +282,7 @@ class StepContext:
             **kwargs: as for ``Session.run``.
 
         Returns:
-            As ``Session.run``.
+            The values, as for ``Session.run``.
         """
         return self._run_with_hooks(*args, **kwargs)
 

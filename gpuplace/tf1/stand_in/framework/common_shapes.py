@@ -59,7 +59,7 @@ def broadcast_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
     Args:
         shape_x: a shape.
-        shape_y: another one.
+        shape_y: another shape.
 
     Raises:
         ValueError: the shapes are incompatible.
@@ -78,7 +78,7 @@ def is_broadcast_compatible(shape_x: Any, shape_y: Any) -> bool:
 
     Args:
         shape_x: a shape.
-        shape_y: another one.
+        shape_y: another shape.
     """
     first, second = as_shape(shape_x), as_shape(shape_y)
     if first.ndims is None or second.ndims is None:

@@ -92,7 +92,7 @@ class Defun:
 
 
 class _DefinedFunction:
-    """A function of given types.
+    """A function with given types.
 
     Args:
         func: the Python function.
@@ -298,7 +298,7 @@ def _always_runs(op: Operation, graph: TracedGraph) -> bool:
 
 
 class _OverloadedFunction:
-    """A function whose types are those of each call.
+    """A function whose types are determined by each call.
 
     Args:
         func: the Python function.

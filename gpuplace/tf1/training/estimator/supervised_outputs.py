@@ -61,7 +61,7 @@ class SupervisedOutput(ExportOutput):
                 raise ValueError(f"{name} output value must be a Tensor; got {value}.")
             if not isinstance(update, Tensor | Operation):
                 raise ValueError(f"{name} update_op must be a Tensor or Operation; got {update}.")
-            if isinstance(update, Operation):  # signatures name tensors
+            if isinstance(update, Operation):  # signatures refer to tensors only
                 with get_default_graph().control_dependencies([update]):
                     update = constant([], name="metric_op_wrapper")
             tensors[f"{name}/{self.METRIC_VALUE_SUFFIX}"] = value

@@ -29,9 +29,10 @@ def init_from_checkpoint(ckpt_dir_or_file: str | os.PathLike[str], assignment_ma
 
     Args:
         ckpt_dir_or_file: the path that ``Saver.save`` returned, or a folder, whose last checkpoint is read.
-        assignment_map: a name in the checkpoint -> a variable, the list of a variable's slices, or the name of a
-            variable created by ``get_variable``; a scope in the checkpoint, ``"scope/"`` -> a scope of the graph, for all
-            variables created by ``get_variable`` in it. ``"/"`` is the scope of everything.
+        assignment_map: a name in the checkpoint -> a variable, the list of a variable's slices, or the name
+            of a variable created by ``get_variable``; a scope in the checkpoint, ``"scope/"`` -> a scope of
+            the graph, for all variables created by ``get_variable`` in it. ``"/"`` is the scope of
+            everything.
 
     Raises:
         ValueError: the checkpoint lacks a name, a shape differs, a scope is mapped to anything but a scope,

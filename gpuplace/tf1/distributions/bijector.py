@@ -354,32 +354,28 @@ class Bijector(abc.ABC):
         axes = rank(at)
         sizes = shape(at)[axes - event_ndims : axes - at_least]
         wide = ones(sizes, ildj.dtype) * ildj
-        static_ndims = _known_event_ndims(event_ndims)
-        if static_ndims is None:
+        ndims = _known_event_ndims(event_ndims)
+        if ndims is None:
             total = reduce_sum(wide, axis=numbers(-(event_ndims - at_least), 0))
         else:
-            total = reduce_sum(
-                wide, axis=[-index for index in builtins.range(1, static_ndims - at_least + 1)]
-            )
-        if static_ndims is not None and at.shape.ndims is not None and ildj.shape.ndims is not None:
-            static = at.shape[at.shape.ndims - static_ndims : at.shape.ndims - at_least]
+            total = reduce_sum(wide, axis=[-index for index in builtins.range(1, ndims - at_least + 1)])
+        if ndims is not None and at.shape.ndims is not None and ildj.shape.ndims is not None:
+            static = at.shape[at.shape.ndims - ndims : at.shape.ndims - at_least]
             both = broadcast_static_shape(ildj.shape, static)
-            total.set_shape(both[: (both.ndims or 0) - (static_ndims - at_least)])
+            total.set_shape(both[: (both.ndims or 0) - (ndims - at_least)])
         return total
 
     def _event_checks(self, at_least: int, event_ndims: Any) -> list[Operation]:
         axes = convert_to_tensor(event_ndims, name="event_ndims")
-        static_ndims = static_value(axes)
+        ndims = static_value(axes)
         checks: list[Any] = []
         if not axes.dtype.is_integer:
             raise ValueError(f"Expected integer dtype, got dtype {axes.dtype}")
-        if static_ndims is not None:
+        if ndims is not None:
             if axes.shape.ndims != 0:
                 raise ValueError(f"Expected scalar event_ndims, got shape {axes.shape}")
-            if at_least > static_ndims:
-                raise ValueError(
-                    f"event_ndims ({static_ndims}) must be larger than min_event_ndims ({at_least})"
-                )
+            if at_least > ndims:
+                raise ValueError(f"event_ndims ({ndims}) must be larger than min_event_ndims ({at_least})")
         elif self.validate_args:
             checks.append(assert_greater_equal(axes, at_least))
         if axes.shape.is_fully_defined():

@@ -505,21 +505,19 @@ def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
 
 def _with_channels(array: Any, channels: int) -> Any:
     """Return the same pixels with another number of channels: grey is a weighted sum, and missing opacity is full."""
-    own_channels = array.shape[2]
-    if channels in (0, own_channels):
+    count = array.shape[2]
+    if channels in (0, count):
         return array
-    colours = array[..., :1] if own_channels < 3 else array[..., :3]
-    if channels < 3 and own_channels >= 3:
+    colours = array[..., :1] if count < 3 else array[..., :3]
+    if channels < 3 and count >= 3:
         weights = np.array([9798, 19235, 3735], np.int64)
         colours = (colours.astype(np.int64) @ weights >> 15).astype(array.dtype)[..., None]
-    elif channels >= 3 and own_channels < 3:
+    elif channels >= 3 and count < 3:
         colours = np.repeat(colours, 3, 2)
     if channels in (1, 3):
         return colours
     opacity = (
-        array[..., -1:]
-        if own_channels in (2, 4)
-        else np.full_like(colours[..., :1], np.iinfo(array.dtype).max)
+        array[..., -1:] if count in (2, 4) else np.full_like(colours[..., :1], np.iinfo(array.dtype).max)
     )
     return np.concatenate([colours, opacity], 2)
 
@@ -628,11 +626,9 @@ def _to_jpeg(
 ) -> Array:
     _check_image(image)
     channels = image.shape[2]
-    expected = {b"": channels, b"grayscale": 1, b"rgb": 3}[format]
-    if expected != channels:
-        raise InvalidArgumentError.of(
-            f"format '{format.decode()}' expects {expected} channels, got {channels}"
-        )
+    needed = {b"": channels, b"grayscale": 1, b"rgb": 3}[format]
+    if needed != channels:
+        raise InvalidArgumentError.of(f"format '{format.decode()}' expects {needed} channels, got {channels}")
     if channels not in (1, 3):
         raise InvalidArgumentError.of(f"image must have 1 or 3 channels, got {brackets(image.shape)}")
     if not 0 <= quality <= 100:

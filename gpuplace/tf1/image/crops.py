@@ -161,11 +161,10 @@ class _Taps:
             _axis_positions(boxes, 1, width, crops[1]),
         )
         self.inside = in_rows[:, :, None] & in_columns[:, None, :]
-        self.rows = self._pixel_weights(rows, height, nearest)
-        self.columns = self._pixel_weights(columns, width, nearest)
+        self.rows, self.columns = self._taps(rows, height, nearest), self._taps(columns, width, nearest)
 
     @staticmethod
-    def _pixel_weights(places: Any, size: int, nearest: bool) -> list[tuple[Any, Any]]:
+    def _taps(places: Any, size: int, nearest: bool) -> list[tuple[Any, Any]]:
         """Return pixels and their weights, ``[boxes, crop]`` each."""
 
         def within(pixels: Any) -> Any:
@@ -232,13 +231,9 @@ def _crop_grad_boxes(xp: ArrayModule, grads: Array, image: Array, boxes: Array, 
 
     corners = at(top, left), at(top, right), at(bottom, left), at(bottom, right)
     down, across = down[:, :, None, None], across[:, None, :, None]
-    inside_grads = on_host(grads) * taps.inside[..., None]
-    by_row = (
-        ((1 - across) * (corners[2] - corners[0]) + across * (corners[3] - corners[1])) * inside_grads
-    ).sum(3)
-    by_column = (
-        ((1 - down) * (corners[1] - corners[0]) + down * (corners[3] - corners[2])) * inside_grads
-    ).sum(3)
+    inner = on_host(grads) * taps.inside[..., None]
+    by_row = (((1 - across) * (corners[2] - corners[0]) + across * (corners[3] - corners[1])) * inner).sum(3)
+    by_column = (((1 - down) * (corners[1] - corners[0]) + down * (corners[3] - corners[2])) * inner).sum(3)
     result = np.zeros((len(of_box), 4), np.float32)
     for first, size, crop, gradients in (
         (0, height, crops[0], by_row.sum(2)),

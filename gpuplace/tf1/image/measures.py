@@ -92,18 +92,18 @@ def decode_image(
     with name_scope(name, "decode_image"):
         if channels not in (None, 0, 1, 3, 4):
             raise ValueError("channels must be in (None, 0, 1, 3, 4)")
-        channel_count, kind = channels or 0, as_dtype(dtype)
+        count, kind = channels or 0, as_dtype(dtype)
         start = substr(contents, 0, 3)
 
         def from_bmp() -> Tensor:
             is_bmp = equal(substr(contents, 0, 2), b"BM", name="is_bmp")
             check = Assert(is_bmp, ["Unable to decode bytes as JPEG, PNG, GIF, or BMP"])
-            allowed = _with_channels(not_equal(channel_count, 1, name="check_channels"), "0, 3", "BMP")
+            allowed = _with_channels(not_equal(count, 1, name="check_channels"), "0, 3", "BMP")
             with get_default_graph().control_dependencies([check, allowed]):
                 return convert_image_dtype(decode_bmp(contents), kind)
 
         def from_gif() -> Tensor:
-            first, second = (not_equal(channel_count, number, name="check_gif_channels") for number in (1, 4))
+            first, second = (not_equal(count, number, name="check_gif_channels") for number in (1, 4))
             allowed = _with_channels(logical_and(first, second), "0, 3", "GIF")
             with get_default_graph().control_dependencies([allowed]):
                 pictures = convert_image_dtype(decode_gif(contents), kind)
@@ -114,7 +114,7 @@ def decode_image(
 
         def from_png() -> Tensor:
             read = uint8 if kind is uint8 else uint16
-            return convert_image_dtype(decode_png(contents, channel_count, dtype=read), kind)
+            return convert_image_dtype(decode_png(contents, count, dtype=read), kind)
 
         def from_no_jpeg() -> Tensor:
             with name_scope(None, "is_png"):
@@ -122,11 +122,9 @@ def decode_image(
             return cond(is_png, from_png, from_others, name="cond_png")
 
         def from_jpeg() -> Tensor:
-            allowed = _with_channels(
-                not_equal(channel_count, 4, name="check_jpeg_channels"), "0, 1, 3", "JPEG"
-            )
+            allowed = _with_channels(not_equal(count, 4, name="check_jpeg_channels"), "0, 1, 3", "JPEG")
             with get_default_graph().control_dependencies([allowed]):
-                return convert_image_dtype(decode_jpeg(contents, channel_count), kind)
+                return convert_image_dtype(decode_jpeg(contents, count), kind)
 
         return cond(is_jpeg(contents), from_jpeg, from_no_jpeg, name="cond_jpeg")
 

@@ -354,10 +354,8 @@ def _gradient_by(op_type: str, op: Operation, grad: Tensor) -> Tensor:
 @gradient("ResizeNearestNeighbor")
 def _gradient_of_nearest(op: Operation, grad: Tensor) -> Sequence[Any]:
     image = op.inputs[0]
-    static_sizes = image.shape[1:3]
-    size: Any = (
-        list(static_sizes.known_sizes) if static_sizes.is_fully_defined() else shape_tensor(image)[1:3]
-    )
+    static = image.shape[1:3]
+    size: Any = list(static.known_sizes) if static.is_fully_defined() else shape_tensor(image)[1:3]
     settings = {name: op.attrs[name] for name in ("align_corners", "half_pixel_centers")}
     return [new("ResizeNearestNeighborGrad", grads=grad, size=size, **settings), None]
 

@@ -57,13 +57,11 @@ def with_image_checks(image: Tensor) -> Tensor:
 
 def dimensions(image: Tensor, count: int) -> list[Any]:
     """Return the sizes of an image: numbers if they are known, otherwise tensors."""
-    static_shape = image.shape.with_rank(count)
-    if static_shape.is_fully_defined():
-        return list(static_shape.known_sizes)
+    static = image.shape.with_rank(count)
+    if static.is_fully_defined():
+        return list(static.known_sizes)
     sizes = unstack(shape(image), count)
-    return [
-        found if size is None else size for size, found in zip(static_shape.sizes or (), sizes, strict=True)
-    ]
+    return [each if size is None else size for size, each in zip(static.sizes or (), sizes, strict=True)]
 
 
 def as_batch(image: Tensor) -> tuple[Tensor, bool]:

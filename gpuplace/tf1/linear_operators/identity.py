@@ -213,10 +213,8 @@ class LinearOperatorIdentity(_SizedOperator):
 
     def _trace(self) -> Tensor:
         batch_ones = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
-        static_dimension = self._least_dimension()
-        if static_dimension is None:
-            return cast(self._least_dimension_tensor(), self.dtype) * batch_ones
-        return static_dimension * batch_ones
+        static = self._least_dimension()
+        return (cast(self._least_dimension_tensor(), self.dtype) if static is None else static) * batch_ones
 
     def _diag_part(self) -> Tensor:
         return ones(shape=self._diagonal_shape(), dtype=self.dtype)
@@ -328,10 +326,8 @@ class LinearOperatorScaledIdentity(_SizedOperator):
 
     def _trace(self) -> Tensor:
         batch_ones = ones(shape=self._static_or_batch_tensor(), dtype=self.dtype)
-        static_dimension = self._least_dimension()
-        count = (
-            cast(self._least_dimension_tensor(), self.dtype) if static_dimension is None else static_dimension
-        )
+        static = self._least_dimension()
+        count = cast(self._least_dimension_tensor(), self.dtype) if static is None else static
         trace: Tensor = self.multiplier * count * batch_ones
         return trace
 

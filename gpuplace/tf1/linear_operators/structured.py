@@ -155,21 +155,14 @@ class LinearOperatorDiag(LinearOperator):
 
     def _assert_positive_definite(self) -> Operation:
         if self.dtype.is_complex:
-            message = (
-                "Diagonal operator had diagonal entries with non-positive real part,"
-                " thus was not positive definite."
-            )
+            text = "Diagonal operator had diagonal entries with non-positive real part, thus was not positive definite."
         else:
-            message = (
-                "Real diagonal operator had non-positive diagonal entries, thus was not positive definite."
-            )
-        return assert_positive(real(self._diag), message=message)
+            text = "Real diagonal operator had non-positive diagonal entries, thus was not positive definite."
+        return assert_positive(real(self._diag), message=text)
 
     def _assert_self_adjoint(self) -> Operation:
-        message = (
-            "This diagonal operator contained non-zero imaginary values.   Thus it was not self-adjoint."
-        )
-        return assert_zero_imag_part(self._diag, message=message)
+        text = "This diagonal operator contained non-zero imaginary values.   Thus it was not self-adjoint."
+        return assert_zero_imag_part(self._diag, message=text)
 
     def _term(self, adjoint: bool) -> Any:
         return conj(self._diag) if adjoint else self._diag

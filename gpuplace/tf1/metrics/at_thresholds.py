@@ -125,7 +125,7 @@ def _ratio(name: str) -> Callable[[Counts, str], Tensor]:
     return share
 
 
-def _metric_at_thresholds(
+def _metric(
     labels: TensorLike,
     predictions: TensorLike,
     thresholds: Sequence[float],
@@ -200,7 +200,7 @@ def auc(
         return _area(counts, called, curve, summation_method)
 
     rest = (weights, metrics_collections, updates_collections, name)
-    return _metric_at_thresholds(labels, predictions, limits, *rest, scope="auc", of=area)
+    return _metric(labels, predictions, limits, *rest, scope="auc", of=area)
 
 
 def _area(counts: Counts, called: str, curve: str, method: str) -> Tensor:
@@ -288,9 +288,7 @@ def sensitivity_at_specificity(
 
     limits = _even_thresholds(num_thresholds, 1 + _BESIDE)
     rest = (weights, metrics_collections, updates_collections, name)
-    return _metric_at_thresholds(
-        labels, predictions, limits, *rest, scope="sensitivity_at_specificity", of=sensitivity
-    )
+    return _metric(labels, predictions, limits, *rest, scope="sensitivity_at_specificity", of=sensitivity)
 
 
 def specificity_at_sensitivity(
@@ -335,14 +333,10 @@ def specificity_at_sensitivity(
 
     limits = _even_thresholds(num_thresholds, 1 - _BESIDE)
     rest = (weights, metrics_collections, updates_collections, name)
-    return _metric_at_thresholds(
-        labels, predictions, limits, *rest, scope="specificity_at_sensitivity", of=specificity
-    )
+    return _metric(labels, predictions, limits, *rest, scope="specificity_at_sensitivity", of=specificity)
 
 
-@variant_of(
-    _metric_at_thresholds, scope="precision_at_thresholds", selected=("tp", "fp"), of=_ratio("precision")
-)
+@variant_of(_metric, scope="precision_at_thresholds", selected=("tp", "fp"), of=_ratio("precision"))
 def precision_at_thresholds() -> None:
     """Return, for each threshold, the fraction of predictions above it that are correct.
 
@@ -365,7 +359,7 @@ def precision_at_thresholds() -> None:
     """
 
 
-@variant_of(_metric_at_thresholds, scope="recall_at_thresholds", selected=("tp", "fn"), of=_ratio("recall"))
+@variant_of(_metric, scope="recall_at_thresholds", selected=("tp", "fn"), of=_ratio("recall"))
 def recall_at_thresholds() -> None:
     """Return, for each threshold, the fraction of true labels whose prediction is above it.
 
@@ -388,7 +382,7 @@ def recall_at_thresholds() -> None:
     """
 
 
-@variant_of(_metric_at_thresholds, scope="true_positives", selected=("tp",), of=_number)
+@variant_of(_metric, scope="true_positives", selected=("tp",), of=_number)
 def true_positives_at_thresholds() -> None:
     """Return, for each threshold, the number of predictions above it whose label is true.
 
@@ -411,7 +405,7 @@ def true_positives_at_thresholds() -> None:
     """
 
 
-@variant_of(_metric_at_thresholds, scope="false_positives", selected=("fp",), of=_number)
+@variant_of(_metric, scope="false_positives", selected=("fp",), of=_number)
 def false_positives_at_thresholds() -> None:
     """Return, for each threshold, the number of predictions above it whose label is false.
 
@@ -434,7 +428,7 @@ def false_positives_at_thresholds() -> None:
     """
 
 
-@variant_of(_metric_at_thresholds, scope="true_negatives", selected=("tn",), of=_number)
+@variant_of(_metric, scope="true_negatives", selected=("tn",), of=_number)
 def true_negatives_at_thresholds() -> None:
     """Return, for each threshold, the number of predictions not above it whose label is false.
 
@@ -457,7 +451,7 @@ def true_negatives_at_thresholds() -> None:
     """
 
 
-@variant_of(_metric_at_thresholds, scope="false_negatives", selected=("fn",), of=_number)
+@variant_of(_metric, scope="false_negatives", selected=("fn",), of=_number)
 def false_negatives_at_thresholds() -> None:
     """Return, for each threshold, the number of predictions not above it whose label is true.
 

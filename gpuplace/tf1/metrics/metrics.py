@@ -177,26 +177,24 @@ def _average_of(
     name: str | None = None,
     *,
     default_name: str = "",
-    compared: Callable[[Any, Any], Tensor] = squared_difference,
+    compare: Callable[[Any, Any], Tensor] = squared_difference,
 ) -> Metric:
     """Return the mean of a function of labels and predictions."""
-    predicted, truth, share = aligned(predictions, labels, weights)
-    return mean(
-        compared(truth, predicted), share, metrics_collections, updates_collections, name or default_name
-    )
+    output, truth, share = aligned(predictions, labels, weights)
+    return mean(compare(truth, output), share, metrics_collections, updates_collections, name or default_name)
 
 
-def _is_right(truth: Tensor, predicted: Tensor) -> Tensor:
-    if truth.dtype != predicted.dtype:
-        predicted = cast(predicted, truth.dtype)
-    return cast(equal(predicted, truth), float32)
+def _is_right(truth: Tensor, output: Tensor) -> Tensor:
+    if truth.dtype != output.dtype:
+        output = cast(output, truth.dtype)
+    return cast(equal(output, truth), float32)
 
 
-def _error(truth: TensorLike, predicted: Any) -> Tensor:
-    return magnitude(predicted - truth)
+def _error(truth: TensorLike, output: Any) -> Tensor:
+    return magnitude(output - truth)
 
 
-@variant_of(_average_of, default_name="accuracy", compared=_is_right)
+@variant_of(_average_of, default_name="accuracy", compare=_is_right)
 def accuracy() -> None:
     """Return the fraction of predictions that equal the labels.
 
@@ -216,7 +214,7 @@ def accuracy() -> None:
     """
 
 
-@variant_of(_average_of, default_name="mean_absolute_error", compared=_error)
+@variant_of(_average_of, default_name="mean_absolute_error", compare=_error)
 def mean_absolute_error() -> None:
     """Return the mean absolute difference.
 
@@ -236,7 +234,7 @@ def mean_absolute_error() -> None:
     """
 
 
-@variant_of(_average_of, default_name="mean_squared_error", compared=squared_difference)
+@variant_of(_average_of, default_name="mean_squared_error", compare=squared_difference)
 def mean_squared_error() -> None:
     """Return the mean squared difference.
 
@@ -280,8 +278,8 @@ def root_mean_squared_error(
     Raises:
         ValueError: the shapes do not match.
     """
-    predicted, truth, share = aligned(predictions, labels, weights)
-    value, update = mean_squared_error(truth, predicted, share, None, None, name or "root_mean_squared_error")
+    output, truth, share = aligned(predictions, labels, weights)
+    value, update = mean_squared_error(truth, output, share, None, None, name or "root_mean_squared_error")
     return collected(sqrt(value), sqrt(update), metrics_collections, updates_collections)
 
 
@@ -488,15 +486,15 @@ def mean_iou(
     """
     values: Any = [predictions, labels, weights]
     with variable_scope(name, "mean_iou", values):
-        predicted, truth = values[:2]
-        predicted.get_shape().assert_is_compatible_with(truth.get_shape())
+        output, truth = values[:2]
+        output.get_shape().assert_is_compatible_with(truth.get_shape())
         matrix = gathered([num_classes, num_classes], float64, "total_confusion_matrix")
-        predicted, truth = cast(predicted, int64), cast(truth, int64)
+        output, truth = cast(output, int64), cast(truth, int64)
         count = cast(num_classes, int64)
 
-        predicted, truth = as_vector(predicted), as_vector(truth)
+        output, truth = as_vector(output), as_vector(truth)
         share = None if weights is None else as_vector(values[2])
-        batch = confusion_matrix(truth, predicted, count, dtype=float64, weights=share)
+        batch = confusion_matrix(truth, output, count, dtype=float64, weights=share)
         update = assign_add(matrix, batch)
         rows = cast(reduce_sum(matrix, 0), float32)
         columns = cast(reduce_sum(matrix, 1), float32)

@@ -63,8 +63,8 @@ def mean_cosine_distance(
     Raises:
         ValueError: the shapes do not match.
     """
-    predicted, truth, share = aligned(predictions, labels, weights)
-    cosines = reduce_sum(multiply(predicted, truth), axis=[dim], keepdims=True)
+    output, truth, share = aligned(predictions, labels, weights)
+    cosines = reduce_sum(multiply(output, truth), axis=[dim], keepdims=True)
     similar, update_similar = mean(cosines, share, None, None, name or "mean_cosine_distance")
     value, update = subtract(1.0, similar), subtract(1.0, update_similar)
     return collected(value, update, metrics_collections, updates_collections)
@@ -96,12 +96,10 @@ def mean_relative_error(
     Raises:
         ValueError: the shapes do not match.
     """
-    predicted, truth, share = aligned(predictions, labels, weights)
-    predicted, divisor = remove_squeezable_dimensions(predicted, normalizer)
-    predicted.shape.assert_is_compatible_with(divisor.shape)
-    errors = where(
-        equal(divisor, 0.0), constant.zeros_like(truth), div(magnitude(truth - predicted), divisor)
-    )
+    output, truth, share = aligned(predictions, labels, weights)
+    output, divisor = remove_squeezable_dimensions(output, normalizer)
+    output.shape.assert_is_compatible_with(divisor.shape)
+    errors = where(equal(divisor, 0.0), constant.zeros_like(truth), div(magnitude(truth - output), divisor))
     return mean(errors, share, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
@@ -211,14 +209,14 @@ def mean_per_class_accuracy(
     values: list[Any] = [predictions, labels, weights]
     with variable_scope(name, "mean_accuracy", values):
         truth: Any = cast(labels, int64)
-        predicted: Any = predictions
-        truth, predicted = as_vector(truth), as_vector(predicted)
-        predicted.get_shape().assert_is_compatible_with(truth.get_shape())
+        output: Any = predictions
+        truth, output = as_vector(truth), as_vector(output)
+        output.get_shape().assert_is_compatible_with(truth.get_shape())
         total, count = gathered([num_classes], float32, "total"), gathered([num_classes], float32, "count")
         labelled: Any = constant.ones([reshaping.size(truth)], float32)
-        if truth.dtype != predicted.dtype:
-            predicted = cast(predicted, truth.dtype)
-        right: Any = cast(equal(predicted, truth), float32)
+        if truth.dtype != output.dtype:
+            output = cast(output, truth.dtype)
+        right: Any = cast(equal(output, truth), float32)
         if weights is not None:
             share = cast(as_vector(values[2]), float32)
             right, labelled = right * share, labelled * share

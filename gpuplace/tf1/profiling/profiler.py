@@ -63,11 +63,9 @@ def profile(
     if cmd not in VIEWS:
         raise InvalidArgumentError(None, None, f"unknown cmd: {cmd}\n")
     graph = graph or get_default_graph()
-    settings = (
-        options if isinstance(options, Mapping) else ProfileOptionBuilder.trainable_variables_parameter()
-    )
+    chosen = options if isinstance(options, Mapping) else ProfileOptionBuilder.trainable_variables_parameter()
     log = merge_default_with_oplog(graph, op_log, run_meta, add_trace=cmd == "code")
-    return report(GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta), cmd, settings)
+    return report(GraphProfile(graph.as_graph_def(add_shapes=True), log, run_meta), cmd, chosen)
 
 
 def advise(

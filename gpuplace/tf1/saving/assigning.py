@@ -118,10 +118,8 @@ def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: 
     """
     variables: list[tuple[str, Any]] = []
     if isinstance(var_list, dict):
-        for name, targets in var_list.items():
-            variables += [
-                (name, one) for one in (targets if isinstance(targets, list | tuple) else [targets])
-            ]
+        for name, part in var_list.items():
+            variables += [(name, one) for one in (part if isinstance(part, list | tuple) else [part])]
     else:
         variables = [(_full_name(one), one) for one in var_list]
     reader = NewCheckpointReader(model_path)

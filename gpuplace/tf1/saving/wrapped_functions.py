@@ -136,15 +136,13 @@ class WrappedFunction(ConcreteFunction):
         if not all(isinstance(one, Tensor) for one in feed_tensors):
             raise ValueError("Feeds must be tensors.")
         feed_tensors = [one for one in feed_tensors if one not in graph.internal_captures]
-        elements = nest.map_structure(
+        nested = nest.map_structure(
             lambda one: one if nest.items(one, opens_slices=True) else self._element(one), fetches
         )
-        flat = nest.flatten(elements, opens_slices=True)
+        flat = nest.flatten(nested, opens_slices=True)
         pruned, copies = _copy_between(graph, feed_tensors, flat, name or "pruned")
         pruned.structured_outputs = nest.pack_sequence_as(
-            elements,
-            [copies.get(one) if isinstance(one, Tensor) else None for one in flat],
-            opens_slices=True,
+            nested, [copies.get(one) if isinstance(one, Tensor) else None for one in flat], opens_slices=True
         )
         pruned.structured_input_signature = input_signature
         return WrappedFunction(pruned, self._variable_holder)
@@ -179,19 +177,17 @@ def _copy_between(
         elif op in needed:
             node_def(op, message.node.add())
     with graph.outer_graph.as_default():
-        copied = FuncGraph(name, collections={})
-    with copied.as_default():
+        copy = FuncGraph(name, collections={})
+    with copy.as_default():
         import_graph_def(message, name="")
-    copied.args = [copied.get_tensor_by_name(tensor.name) for tensor in feeds]
-    copied.captured = {
-        outer: copied.get_tensor_by_name(inner.name) for outer, inner in graph.captured.items()
-    }
-    copies = {one: copied.get_tensor_by_name(one.name) for one in fetches if isinstance(one, Tensor)}
-    copied.outputs = [copies[one] for one in fetches if isinstance(one, Tensor)]
-    copied.control_outputs = [
-        copied.get_operation_by_name(one.name) for one in fetches if isinstance(one, Operation)
+    copy.args = [copy.get_tensor_by_name(tensor.name) for tensor in feeds]
+    copy.captured = {outer: copy.get_tensor_by_name(inner.name) for outer, inner in graph.captured.items()}
+    copies = {one: copy.get_tensor_by_name(one.name) for one in fetches if isinstance(one, Tensor)}
+    copy.outputs = [copies[one] for one in fetches if isinstance(one, Tensor)]
+    copy.control_outputs = [
+        copy.get_operation_by_name(one.name) for one in fetches if isinstance(one, Operation)
     ]
-    return copied, copies
+    return copy, copies
 
 
 class WrappedGraph:

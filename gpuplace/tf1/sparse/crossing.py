@@ -106,15 +106,11 @@ def _sparse_cross(
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     for at, held, shape in zip(indices, values, shapes, strict=True):
         if at.ndim != 2 or at.shape[1] != 2 or held.ndim != 1 or shape.shape != (2,):
-            raise InvalidArgumentError.of(
-                "Input indices must be a matrix of pairs, with one row for each value"
-            )
+            raise InvalidArgumentError.of("Input indices must be a matrix of pairs, one for each value")
     if not shapes and not dense_inputs:
         raise InvalidArgumentError.of("There are no columns to cross")
     count = int(shapes[0][0]) if shapes else dense_inputs[0].shape[0]
-    if any(int(shape[0]) != count for shape in shapes) or any(
-        dense_input.shape[0] != count for dense_input in dense_inputs
-    ):
+    if any(int(shape[0]) != count for shape in shapes) or any(one.shape[0] != count for one in dense_inputs):
         raise InvalidArgumentError.of("Expected batch size of all inputs to be the same")
     rows: list[list[list[Any]]] = [[[] for _ in range(len(values) + len(dense_inputs))] for _ in range(count)]
     for number, (at, held) in enumerate(zip(indices, values, strict=True)):
@@ -145,7 +141,7 @@ def _mixed(value: int) -> int:
     return value ^ value >> 47
 
 
-def _combined_fingerprint(first: int, second: int) -> int:
+def _combine(first: int, second: int) -> int:
     """Return one fingerprint of two."""
     result = first ^ _FACTOR ^ _mixed(second * _FACTOR & _MASK) * _FACTOR & _MASK
     result = _mixed(result * _FACTOR & _MASK) * _FACTOR & _MASK
@@ -155,9 +151,7 @@ def _combined_fingerprint(first: int, second: int) -> int:
 def _hash(combination: Sequence[Any], key: int, buckets: int) -> int:
     result = key & _MASK
     for value in combination:
-        result = _combined_fingerprint(
-            result, fingerprint64(value) if isinstance(value, bytes) else value & _MASK
-        )
+        result = _combine(result, fingerprint64(value) if isinstance(value, bytes) else value & _MASK)
     return result % (buckets or 0x7FFFFFFFFFFFFFFF)
 
 

@@ -57,11 +57,9 @@ def sparse_reorder(sp_input: SparseTensor | SparseTensorValue, name: str | None 
         input_values=sparse.values,
         input_shape=sparse.dense_shape,
     ).outputs
-    static_shape: Any = sparse.shape
+    static: Any = sparse.shape
     return SparseTensor(
-        indices,
-        values,
-        static_shape.as_list() if static_shape.is_fully_defined() else identity(sparse.dense_shape),
+        indices, values, static.as_list() if static.is_fully_defined() else identity(sparse.dense_shape)
     )
 
 

@@ -67,13 +67,9 @@ def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | No
     if isinstance(shape, Tensor):
         sizes, rank = shape, shape.shape.with_rank(1)[0].value
     elif shape is not None:
-        static_shape: Any = as_shape(shape)
-        rank, fixed = static_shape.ndims, static_shape.is_fully_defined()
-        sizes = (
-            convert_to_tensor(static_shape.as_list(), int64, name=under and f"{under}shape")
-            if fixed
-            else None
-        )
+        static: Any = as_shape(shape)
+        rank, fixed = static.ndims, static.is_fully_defined()
+        sizes = convert_to_tensor(static.as_list(), int64, name=under and f"{under}shape") if fixed else None
     if sizes is None:
         sizes = placeholder(int64, [rank], under and f"{under}shape" or None)
     values = placeholder(dtype, [None], under and f"{under}values" or None)

@@ -69,14 +69,8 @@ def _with_captured_results(body: Any) -> Any:
 
     @Defun(*body.declared_input_types, func_name=f"{body.name}_Wrapper")
     def wrapper(*args: Any) -> Any:
-        returned = body(*args)
-        results = (
-            ()
-            if isinstance(returned, Operation)
-            else returned
-            if isinstance(returned, tuple)
-            else (returned,)
-        )
+        out = body(*args)
+        results = () if isinstance(out, Operation) else out if isinstance(out, tuple) else (out,)
         return (*results, *get_extra_args())
 
     return wrapper
@@ -149,14 +143,8 @@ def _for_with_while(
 
     @Defun(*types, func_name=f"{body.name}_Body")
     def one_step(i: Any, n: Any, start: TensorLike, delta: TensorLike, *args: Any) -> Any:
-        returned = body(start + i * delta, *args)
-        results = (
-            ()
-            if isinstance(returned, Operation)
-            else returned
-            if isinstance(returned, tuple)
-            else (returned,)
-        )
+        out = body(start + i * delta, *args)
+        results = () if isinstance(out, Operation) else out if isinstance(out, tuple) else (out,)
         return (i + 1, n, start, delta, *results)
 
     kept = [0, 1, 2, 3, *(4 + one for one in hostmem or ())]

@@ -215,13 +215,11 @@ def evaluate_checkpoint(
     Returns:
         The values of ``final_ops``.
     """
-    all_hooks = list(hooks or ())
+    runners = list(hooks or ())
     get_or_create_eval_step()
-    counted = _with_counter(eval_ops, all_hooks, after_all=True)
+    counted = _with_counter(eval_ops, runners, after_all=True)
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
-    _evaluate(
-        checkpoint_path, master, scaffold or Scaffold(), counted, feed_dict, [*all_hooks, final], config
-    )
+    _evaluate(checkpoint_path, master, scaffold or Scaffold(), counted, feed_dict, [*runners, final], config)
     return final.final_ops_values
 
 

@@ -260,13 +260,11 @@ class HParams:
         if key not in self._hparam_types:
             return default
         if default is not None:
-            value_type, is_list = self._hparam_types[key]
+            kind, is_list = self._hparam_types[key]
             if is_list != isinstance(default, list):
-                raise ValueError(
-                    f"Hparam '{key}' of type '{value_type}' is incompatible with default={default}"
-                )
+                raise ValueError(f"Hparam '{key}' of type '{kind}' is incompatible with default={default}")
             for one in default if is_list else [default]:
-                _cast(key, value_type, one)
+                _cast(key, kind, one)
         return getattr(self, key)
 
     def __contains__(self, key: str) -> bool:

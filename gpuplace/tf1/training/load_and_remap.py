@@ -95,17 +95,15 @@ def remapped_matrix(
     row_map: Any
     column_map: Any = []
     present: Any = rows
-    known_columns: Any = columns
+    known: Any = columns
     if new_row_vocab_file and old_row_vocab_file:
         files = new_row_vocab_file, old_row_vocab_file
         row_map, present = generate_vocab_remapping(*files, new_row_vocab_offset, rows, old_row_vocab_size)
     else:
         row_map = range_op(new_row_vocab_offset, new_row_vocab_offset + rows, dtype=int64)
     if new_col_vocab_file and old_col_vocab_file:
-        column_map, known_columns = generate_vocab_remapping(
-            new_col_vocab_file, old_col_vocab_file, 0, columns
-        )
-    filling = initializer([rows * columns - present * known_columns, 1])
+        column_map, known = generate_vocab_remapping(new_col_vocab_file, old_col_vocab_file, 0, columns)
+    filling = initializer([rows * columns - present * known, 1])
     value = load_and_remap_matrix(
         ckpt_path, old_tensor_name, row_map, column_map, filling, rows, columns, max_rows_in_memory
     )

@@ -104,21 +104,19 @@ class Supervisor:
     ) -> None:
         self._graph = get_default_graph() if graph is None else graph
         with self._graph.as_default():
-            self._ready_op = self._from_collection(
+            self._ready_op = self._collected(
                 ready_op, GraphKeys.READY_OP, initialization.report_uninitialized_variables
             )
-            self._ready_for_local_init_op = self._from_collection(
+            self._ready_for_local_init_op = self._collected(
                 ready_for_local_init_op, GraphKeys.READY_FOR_LOCAL_INIT_OP, lambda: None
             )
-            self._init_op = self._from_collection(
+            self._init_op = self._collected(
                 init_op, GraphKeys.INIT_OP, initialization.global_variables_initializer
             )
-            self._local_init_op = self._from_collection(
-                local_init_op, GraphKeys.LOCAL_INIT_OP, _local_init_op
-            )
-            self._saver = self._from_collection(saver, GraphKeys.SAVERS, _saver)
-            self._summary_op = self._from_collection(summary_op, GraphKeys.SUMMARY_OP, summaries.merge_all)
-            self._global_step = self._from_collection(global_step, GraphKeys.GLOBAL_STEP, self._step_by_name)
+            self._local_init_op = self._collected(local_init_op, GraphKeys.LOCAL_INIT_OP, _local_init_op)
+            self._saver = self._collected(saver, GraphKeys.SAVERS, _saver)
+            self._summary_op = self._collected(summary_op, GraphKeys.SUMMARY_OP, summaries.merge_all)
+            self._global_step = self._collected(global_step, GraphKeys.GLOBAL_STEP, self._step_by_name)
             self._meta_graph_def = export_meta_graph(
                 graph_def=as_graph_def(self._graph, add_shapes=True),
                 saver_def=self._saver.saver_def if self._saver else None,
@@ -149,7 +147,7 @@ class Supervisor:
         self._check_devices()
         self._graph.finalize()
 
-    def _from_collection(self, argument: Any, key: str, make: Callable[[], Any]) -> Any:
+    def _collected(self, argument: Any, key: str, make: Callable[[], Any]) -> Any:
         """Return the argument, or the first element of a collection, or a new element that is added to it."""
         if argument is not Supervisor.USE_DEFAULT:
             return argument

@@ -126,28 +126,26 @@ def warm_start(
             )
 
 
-def _group_variables(selection: Any) -> dict[str, list[Any]]:
+def _group_variables(chosen: Any) -> dict[str, list[Any]]:
     """Return variables by name, with partitioned variables as lists of slices."""
     graph = get_default_graph()
-    variables: list[Any]
-    if isinstance(selection, str) or selection is None:
+    result: list[Any]
+    if isinstance(chosen, str) or chosen is None:
         tf_logging.info("Warm-starting variables only in TRAINABLE_VARIABLES.")
-        variables = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=selection)
-    elif not isinstance(selection, list):
-        raise ValueError(f"`vars_to_warm_start must be a `list` or `str`.  Given type is {type(selection)}")
-    elif all(isinstance(one, str) for one in selection):
-        variables = [
-            v for one in selection for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=one)
-        ]
-    elif all(isinstance(one, (Variable, PartitionedVariable)) or _is_slices(one) for one in selection):
-        variables = selection
+        result = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=chosen)
+    elif not isinstance(chosen, list):
+        raise ValueError(f"`vars_to_warm_start must be a `list` or `str`.  Given type is {type(chosen)}")
+    elif all(isinstance(one, str) for one in chosen):
+        result = [v for one in chosen for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=one)]
+    elif all(isinstance(one, (Variable, PartitionedVariable)) or _is_slices(one) for one in chosen):
+        result = chosen
     else:
         raise ValueError(
             "If `vars_to_warm_start` is a list, it must be all `Variable` or all `str`.  Given types are"
-            f" {[type(one) for one in selection]}"
+            f" {[type(one) for one in chosen]}"
         )
     groups: dict[str, list[Any]] = {}
-    for one in variables:
+    for one in result:
         for piece in _slices(one):
             groups.setdefault(_name(piece), []).append(piece)
     return groups

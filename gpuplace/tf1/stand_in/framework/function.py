@@ -208,15 +208,13 @@ class _DefinedFunction:
         attrs.update(
             {key: value.encode() if isinstance(value, str) else value for key, value in extra.items()}
         )
-        definition = function_def(
-            "", body, inspect.getdoc(self._func) or "", attrs, self._options["out_names"]
-        )
+        fdef = function_def("", body, inspect.getdoc(self._func) or "", attrs, self._options["out_names"])
         if self._name is None:
-            digest = hashlib.sha1(definition.SerializeToString(deterministic=True)).hexdigest()[:11]
+            digest = hashlib.sha1(fdef.SerializeToString(deterministic=True)).hexdigest()[:11]
             self._name = f"{getattr(self._func, '__name__', 'function')}_{digest}"
-        definition.signature.name = self._name
+        fdef.signature.name = self._name
         self._captured = body.graph.captures  # type: ignore[attr-defined]
-        self._body, self._definition = body, definition
+        self._body, self._definition = body, fdef
         self._outer = outer
 
     def add_to_graph(self, g: Graph) -> None:

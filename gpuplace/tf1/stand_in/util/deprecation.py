@@ -187,7 +187,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return same is True
 
 
-def _wrap_for_arguments(
+def _wrap_args(
     function: Any,
     date: str | None,
     instructions: str,
@@ -264,7 +264,7 @@ def deprecated_args(
 
         named = ", ".join(sorted(allowed))
         suffix = "(deprecated arguments)"
-        return _wrap_for_arguments(function, date, instructions, once, suffix, "ARGUMENTS", named, used)
+        return _wrap_args(function, date, instructions, once, suffix, "ARGUMENTS", named, used)
 
     return decorate
 
@@ -301,9 +301,7 @@ def deprecated_arg_values(
 
         named = ", ".join(f"{name}={value!r}" for name, value in sorted(deprecated_kwargs.items()))
         suffix = "(deprecated argument values)"
-        return _wrap_for_arguments(
-            function, date, instructions, warn_once, suffix, "ARGUMENT VALUES", named, used
-        )
+        return _wrap_args(function, date, instructions, warn_once, suffix, "ARGUMENT VALUES", named, used)
 
     return decorate
 

@@ -125,11 +125,9 @@ class api_export:  # noqa: N801 - TensorFlow's name
         return func
 
     def _record(self, target: Any, attribute: str, names: tuple[str, ...]) -> None:
-        recorded = vars(target).get(attribute)
-        if recorded is not None and not self._allow_multiple_exports:
-            raise SymbolAlreadyExposedError(
-                f"Symbol {target.__name__} is already exposed as {tuple(recorded)}."
-            )
+        there = vars(target).get(attribute)
+        if there is not None and not self._allow_multiple_exports:
+            raise SymbolAlreadyExposedError(f"Symbol {target.__name__} is already exposed as {tuple(there)}.")
         setattr(target, attribute, names)
 
     def export_constant(self, module_name: str, name: str) -> None:

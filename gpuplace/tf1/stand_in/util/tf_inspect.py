@@ -35,10 +35,7 @@ class ArgSpec(NamedTuple):
 def _declared_spec(obj: Any) -> Any:
     """Return the arguments that the outermost decorator with a specification declares, or None."""
     decorators, _ = tf_decorator.unwrap(obj)
-    return next(
-        (decorator.decorator_argspec for decorator in decorators if decorator.decorator_argspec is not None),
-        None,
-    )
+    return next((one.decorator_argspec for one in decorators if one.decorator_argspec is not None), None)
 
 
 def getfullargspec(obj: Any) -> FullArgSpec:

@@ -355,11 +355,9 @@ class Estimator:
     ) -> list[CheckpointSaverHook]:
         """Return the hook that saves, if the model has none; the first such hook gets the listeners."""
         config = self._config
-        existing = [
-            one for one in (*hooks, *spec.training_chief_hooks) if isinstance(one, CheckpointSaverHook)
-        ]
+        savers = [one for one in (*hooks, *spec.training_chief_hooks) if isinstance(one, CheckpointSaverHook)]
         created: list[CheckpointSaverHook] = []
-        if not existing and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+        if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
             created = [
                 CheckpointSaverHook(
                     self._model_dir,
@@ -369,12 +367,12 @@ class Estimator:
                 )
             ]
         if listeners:
-            if not (existing or created):
+            if not (savers or created):
                 raise ValueError(
                     "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the"
                     " RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
                 )
-            (existing or created)[0].add_listeners(listeners)
+            (savers or created)[0].add_listeners(listeners)
         return created
 
     def evaluate(

@@ -175,12 +175,10 @@ def numpy_input_fn(
         )
         batch = _dequeue_batch(queue, batch_size, num_epochs)
         named = dict(zip(columns, batch, strict=True))
-        features_of_batch = (
-            named[_DIRECT] if isinstance(x, np.ndarray) else {key: named[key] for key in features}
-        )
+        parts = named[_DIRECT] if isinstance(x, np.ndarray) else {key: named[key] for key in features}
         if y is None:
-            return features_of_batch
-        return features_of_batch, ({key: named[key] for key in labels} if isinstance(y, dict) else batch[-1])
+            return parts
+        return parts, ({key: named[key] for key in labels} if isinstance(y, dict) else batch[-1])
 
     return input_fn
 
@@ -275,10 +273,7 @@ def pandas_input_fn(
     _check_shuffle(shuffle, "it is recommended to set it as True for training")
 
     def input_fn() -> Any:
-        columns = [
-            _with_supported_dtype(x.index.to_numpy()),
-            *(_with_supported_dtype(x[name].to_numpy()) for name in x.columns),
-        ]
+        columns = [_supported(x.index.to_numpy()), *(_supported(x[name].to_numpy()) for name in x.columns)]
         queue = _create_queue(columns, queue_capacity, bool(shuffle), num_threads, batch_size, num_epochs)
         named = dict(zip(x.columns, _dequeue_batch(queue, batch_size, num_epochs), strict=True))
         labels = [named.pop(name) for name in names]
@@ -289,6 +284,6 @@ def pandas_input_fn(
     return input_fn
 
 
-def _with_supported_dtype(column: np.ndarray) -> np.ndarray:
+def _supported(column: np.ndarray) -> np.ndarray:
     """Return an array of a dtype that TensorFlow has: pandas' own strings become objects."""
     return column if column.dtype.kind in "biufcO" else column.astype(object)

@@ -413,14 +413,10 @@ class _EvaluatesCheckpoints(CheckpointSaverListener):
         is_last = bool(self._max_steps and metrics[GraphKeys.GLOBAL_STEP] >= self._max_steps)
         self.metrics = metrics
         self.exports = [
-            exporter.export(
-                estimator,
-                os.path.join(estimator.model_dir, "export", exporter.name),
-                checkpoint,
-                metrics,
-                is_last,
+            one.export(
+                estimator, os.path.join(estimator.model_dir, "export", one.name), checkpoint, metrics, is_last
             )
-            for exporter in spec.exporters
+            for one in spec.exporters
         ]
 
 

@@ -205,7 +205,7 @@ class TransformedDistribution(Distribution):
         return self._with_batch_shape(prob * exp(cast(ildj, prob.dtype)), y, event_ndims)
 
     def _of_points(self, y: Tensor, function: Callable[[Tensor, Tensor, Any], Tensor]) -> Any:
-        """Return a function of the point that has an image, or a list with its value for each point."""
+        """Return a function of the point that is mapped to ``y``, or a list of its values at all such points."""
         x = self.bijector.inverse(y)
         axes = self._event_ndims()
         ildj = self.bijector.inverse_log_det_jacobian(y, event_ndims=axes)

@@ -479,7 +479,7 @@ _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
     3: _average,
     4: _paeth,
 }
-"""Functions that undo a row's filter, of pixels ``[width, bytes]``, the row above, and the bytes per pixel."""
+"""Functions that undo a row's filter; they take pixels ``[width, bytes]``, the row above, and the bytes per pixel."""
 
 
 def _decode_png(contents: Any, channels: int, wide: bool) -> Any:

@@ -203,7 +203,7 @@ def _is_there(colour: Tensor) -> Tensor:
 def _saturation_slope(
     colours: list[Tensor], is_largest: list[Tensor], is_smallest: list[Tensor], channel: int
 ) -> Tensor:
-    """Return the gradient of the saturation, the range of the three colours divided by the largest."""
+    """Return the gradient of the saturation, which is the range of the three colours divided by the largest."""
     here = colours[channel]
     first, second = ((1, 2), (0, 2), (1, 0))[channel]
     is_present = _is_there(here)

@@ -56,7 +56,7 @@ def _converted(ids: Any) -> Any:
 
 
 def _expanded(labels: Any, predictions: Any) -> Any:
-    """Return labels with an axis for the labels of one example, added if each example has one label."""
+    """Return labels whose last axis holds the labels of one example; add this axis if it is missing."""
     with name_scope(None, "expand_labels", [labels, predictions]) as scope:
         labels = _converted(labels)
         if isinstance(labels, SparseTensor):

@@ -47,7 +47,7 @@ def _pair(low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def _steps(dtype: DType, low: float, high: float) -> tuple[float, float]:
-    """Return the integers per unit, and the integer of the smallest number before the shift to the dtype's range."""
+    """Return the integers per unit, and the smallest number's integer before the shift to the dtype's range."""
     steps = 2.0 ** (8 * np.dtype(dtype.as_numpy_dtype).itemsize)
     width = (float(high) - float(low)) * (steps / (steps - 1))
     scale = steps / width if width else 0.0

@@ -177,7 +177,7 @@ def _large_rates(xp: Any, result: Any, rate: Any, largest: float, uniforms: _Pai
 
 
 def _outputs(xp: Any, shape: Any, parameters: Any, seeds: tuple[int, int], ctx: Any) -> Any:
-    """Return the sizes of the result, the parameter of each number, parameters first, and the stream."""
+    """Return the sizes of the result, the parameter of each number, grouped by parameter, and the stream."""
     if shape.ndim > 1:
         raise InvalidArgumentError.of(f"shape must be a vector, got shape {list(shape.shape)}")
     sizes = sizes_of(shape.reshape(-1))

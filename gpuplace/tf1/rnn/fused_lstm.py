@@ -1,7 +1,7 @@
 """A long short-term memory over a whole sequence in one op: ``tf.contrib.rnn.LSTMBlockFusedCell``.
 
 The op runs the steps of ``block_cells`` and keeps all intermediate results; its gradient runs them backwards.
-Steps after ``seq_len_max`` are skipped: their outputs are zero.
+Steps from ``seq_len_max`` on are skipped: their outputs are zero.
 
 Source: tensorflow/core/ops/rnn_ops.cc, core/kernels/rnn/lstm_ops.cc and tensorflow/contrib/rnn/python/ops/lstm_ops.py,
 release 1.15.

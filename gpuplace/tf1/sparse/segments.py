@@ -163,7 +163,7 @@ def _sparse_segment_shape(op: Operation) -> Any:
 
 
 def _segments_shape(op: Operation, name: str) -> Any:
-    """Return rows like those of the first input; their number is the last input if that is called ``name``."""
+    """Return rows like those of the first input, with their number from the last input if that is called ``name``."""
     sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
     merge_shapes(require_rank(op.inputs[1].shape, 1), require_rank(op.inputs[2].shape, 1))
     count = None

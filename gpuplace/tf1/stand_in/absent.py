@@ -74,7 +74,7 @@ def is_absent(fullname: str) -> bool:
 
 
 class AbsentClass(type):
-    """Metaclass of absent names: a class can be named and inherited from, but not instantiated."""
+    """Metaclass of absent names, which can be imported and inherited from, but not instantiated."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         path = next(one.path for one in cls.__mro__ if "path" in vars(one))  # type: ignore[attr-defined]

@@ -6,8 +6,7 @@
 ...     forward_compatible(2019, 8, 21)
 True
 
-Ops that release 1.15 adds to graphs only after a later date are never added here: graphs are those of its
-defaults.
+Ops that release 1.15 adds to graphs only after a later date are never added here: graphs follow its defaults.
 
 Source: tensorflow/python/compat/compat.py, release 1.15 (names, the date, the environment variable).
 """

@@ -68,7 +68,7 @@ def _of_iterables(function: Any) -> Any:
 
 
 def give_back(numpy: Any = np) -> None:
-    """Add missing names, the argument ``newshape`` of ``reshape``, and iterators of arrays to join.
+    """Restore missing names, the argument ``newshape`` of ``reshape``, and the joining of iterators of arrays.
 
     >>> give_back()
     >>> np.float is float, np.product([2, 3]).item(), np.reshape([1, 2], newshape=(2, 1)).shape

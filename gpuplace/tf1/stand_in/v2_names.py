@@ -27,7 +27,7 @@ __all__ = [
 
 
 def constant_v2(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
-    """Return ``tf.constant``; a single element is repeated, but the last of several does not pad the shape.
+    """Return ``tf.constant``, but repeat only a single element; several elements must fill the shape.
 
     Args:
         value: as for ``tf.constant``.

@@ -177,12 +177,12 @@ def _name(variable: Any) -> str:
 
 
 def _infer_var_name(var: Any) -> str:
-    """Return the name of a variable or of the owner of slices, without output number; TensorFlow's name."""
+    """Return the name of a variable or of its slices, without the output number; named as in TensorFlow."""
     return _name(_slices(var)[0])
 
 
 def _get_var_info(var: Any, prev_tensor_name: str | None = None) -> tuple[str, Any]:
-    """Return a variable's name in the checkpoint, and the variable or its list of slices; TensorFlow's name."""
+    """Return a variable's name in the checkpoint, and the variable or its slices; named as in TensorFlow."""
     pieces = _slices(var)
     variable = pieces[0] if len(pieces) == 1 and not _is_slices(var) else pieces
     return prev_tensor_name or _infer_var_name(var), variable

@@ -1,4 +1,4 @@
-"""Sorting with the order of equal elements of C++'s ``std::sort``, in which TensorFlow prints op types.
+"""Sorting that orders equal elements like C++'s ``std::sort``, as TensorFlow's lists of op types do.
 
 >>> introsorted([(1, "b"), (0, "c"), (1, "a")], lambda one, other: one[0] < other[0])
 [(0, 'c'), (1, 'b'), (1, 'a')]

@@ -73,7 +73,7 @@ BUDGET: dict[str, int] = {
     "gpuplace/ops": 378,
     "gpuplace/placer": 1,
     "gpuplace/saving": 14,
-    "gpuplace/tf1": 767,
+    "gpuplace/tf1": 371,
     "gpuplace/views": 31,
     "gpuplace/web": 6,
     "gpuplace/why": 1,

@@ -1,7 +1,7 @@
-"""Structures of values by paths, and structures that go deeper than another one.
+"""Nested structures with paths, and structures that go deeper than another one.
 
-A path is a tuple of the keys, names of fields and numbers that lead to a leaf. A *shallow* structure says how far a
-deeper one is opened: what lies below its leaves stays whole.
+A path is a tuple of the keys, field names and indices that lead to a leaf. A *shallow* structure limits how far a
+deeper one is opened: everything below the shallow structure's leaves stays whole.
 
 >>> flatten_with_joined_string_paths({"a": [1, 2], "b": 3})
 [('a/0', 1), ('a/1', 2), ('b', 3)]
@@ -58,18 +58,19 @@ def assert_shallow_structure(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> None:
-    """Checks that a structure has the form of another one as far as that goes.
+    """Check that a structure has the form of a shallow structure, down to the latter's leaves.
 
     Args:
-        shallow_tree: the structure that says how far.
-        input_tree: the one that may go deeper.
-        check_types: whether sequences have to be of the same types.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
-        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+        shallow_tree: the shallow structure.
+        input_tree: a structure that may go deeper.
+        check_types: whether sequence types must match.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
+        check_subtrees_length: whether the number of parts must be equal everywhere; otherwise ``input_tree`` may have
+            more.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: lengths or keys differ.
     """
     inner = items(shallow_tree, expand_composites)
     if inner is None:
@@ -132,18 +133,19 @@ def flatten_with_tuple_paths_up_to(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> list[tuple[Path, Any]]:
-    """What a structure has at each leaf of a shallower one, with the path to it.
+    """Return the parts of a structure at the leaves of a shallow one, with their paths.
 
     Args:
-        shallow_tree: the structure that says how far.
-        input_tree: the one that may go deeper.
-        check_types: whether sequences have to be of the same types.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
-        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+        shallow_tree: the shallow structure.
+        input_tree: a structure that may go deeper.
+        check_types: whether sequence types must match.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
+        check_subtrees_length: whether the number of parts must be equal everywhere; otherwise ``input_tree`` may have
+            more.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: lengths or keys differ.
     """
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length)
     return list(_up_to(shallow_tree, input_tree, expand_composites))
@@ -156,18 +158,19 @@ def flatten_up_to(
     expand_composites: bool = False,
     check_subtrees_length: bool = True,
 ) -> list[Any]:
-    """What a structure has at each leaf of a shallower one.
+    """Return the parts of a structure at the leaves of a shallow one.
 
     Args:
-        shallow_tree: the structure that says how far.
-        input_tree: the one that may go deeper.
-        check_types: whether sequences have to be of the same types.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
-        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+        shallow_tree: the shallow structure.
+        input_tree: a structure that may go deeper.
+        check_types: whether sequence types must match.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
+        check_subtrees_length: whether the number of parts must be equal everywhere; otherwise ``input_tree`` may have
+            more.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: lengths or keys differ.
     """
     found = flatten_with_tuple_paths_up_to(
         shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length
@@ -178,18 +181,18 @@ def flatten_up_to(
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """A structure of a shallow form with what a function makes of a path and of what lies there in deeper ones.
+    """Apply a function to each path of a shallow structure and the parts of deeper structures there.
 
     Args:
-        shallow_tree: the structure that says how far.
-        func: gets the path as a tuple, and what each of ``inputs`` has there.
+        shallow_tree: the shallow structure.
+        func: called with the path, a tuple, and the part of each of ``inputs``.
         *inputs: structures that may go deeper.
-        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as `flatten_up_to` takes them;
-            others are handed on to ``func``.
+        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as for `flatten_up_to`; others
+            are passed on to ``func``.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: there are no inputs, or they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: there are no inputs, or lengths or keys differ.
     """
     if not inputs:
         raise ValueError("Cannot map over no sequences")
@@ -205,21 +208,21 @@ def map_structure_with_tuple_paths_up_to(
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
-    """A structure of a shallow form with what a function makes of what lies at each leaf in deeper ones.
+    """Apply a function to the parts of deeper structures at the leaves of a shallow one.
 
     >>> map_structure_up_to([None, None], len, [[1, 2, 3], [4]])
     [3, 1]
 
     Args:
-        shallow_tree: the structure that says how far.
-        func: gets what each of ``inputs`` has there.
+        shallow_tree: the shallow structure.
+        func: called with the part of each of ``inputs``.
         *inputs: structures that may go deeper.
-        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as `flatten_up_to` takes them;
-            others are handed on to ``func``.
+        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as for `flatten_up_to`; others
+            are passed on to ``func``.
 
     Raises:
-        TypeError: a sequence meets something else, or a sequence of another type.
-        ValueError: there are no inputs, or they differ in length or keys.
+        TypeError: sequence types differ, or only one of the two has a sequence at some place.
+        ValueError: there are no inputs, or lengths or keys differ.
     """
 
     def without_path(path: Path, *values: Any, **options: Any) -> Any:
@@ -229,16 +232,16 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
 
 
 def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """A structure with what a function makes of each path, a tuple, and of the leaves there.
+    """Apply a function to each path, a tuple, and the leaves there; return a structure of the same form.
 
     Args:
-        func: gets the path, and a leaf of each structure.
+        func: called with the path and one leaf of each structure.
         *structure: the structures, of the same form.
-        **kwargs: as `map_structure_with_tuple_paths_up_to` takes them.
+        **kwargs: as for `map_structure_with_tuple_paths_up_to`.
 
     Raises:
-        TypeError: sequences are of different types.
-        ValueError: there is no structure, or they differ in form.
+        TypeError: sequence types differ.
+        ValueError: no structure is given, or the structures differ in form.
     """
     if not structure:
         raise ValueError("Cannot map over no sequences")
@@ -246,19 +249,19 @@ def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **
 
 
 def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """A structure with what a function makes of each path, a text with slashes, and of the leaves there.
+    """Apply a function to each path, a string with slashes, and the leaves there; keep the structure's form.
 
     >>> map_structure_with_paths(lambda path, value: f"{path}={value}", {"a": [1, 2]})
     {'a': ['a/0=1', 'a/1=2']}
 
     Args:
-        func: gets the path, and a leaf of each structure.
+        func: called with the path and one leaf of each structure.
         *structure: the structures, of the same form.
-        **kwargs: as `map_structure_with_tuple_paths_up_to` takes them.
+        **kwargs: as for `map_structure_with_tuple_paths_up_to`.
 
     Raises:
-        TypeError: sequences are of different types.
-        ValueError: there is no structure, or they differ in form.
+        TypeError: sequence types differ.
+        ValueError: no structure is given, or the structures differ in form.
     """
 
     def with_text(path: Path, *values: Any, **options: Any) -> Any:
@@ -268,22 +271,22 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
 
 
 def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[Path]:
-    """The paths to the leaves of a structure, in their order.
+    """Yield the paths to the leaves of a structure, in order.
 
     Args:
         nest: the structure.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
     """
     for path, _ in _up_to(nest, nest, expand_composites):
         yield path
 
 
 def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[Path, Any]]:
-    """The leaves of a structure with the paths to them.
+    """Return the leaves of a structure with their paths.
 
     Args:
         structure: the structure.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
     """
     return list(_up_to(structure, structure, expand_composites))
 
@@ -291,12 +294,12 @@ def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) ->
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """The leaves of a structure with the paths to them, as texts.
+    """Return the leaves of a structure with their paths as strings.
 
     Args:
         structure: the structure.
-        separator: what stands between the parts of a path.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        separator: string between the parts of a path.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
     """
     return [
         (separator.join(map(str, path)), leaf)
@@ -305,14 +308,14 @@ def flatten_with_joined_string_paths(
 
 
 def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
-    """A dict without nesting, from one whose keys are nested as its values are.
+    """Flatten a dict whose keys are nested like its values.
 
     >>> flatten_dict_items({(4, (5, 6)): ("a", ("b", "c")), 7: "d"})
     {4: 'a', 5: 'b', 6: 'c', 7: 'd'}
 
     Raises:
-        TypeError: it is no dict.
-        ValueError: a key has more or fewer leaves than its value, or one occurs twice.
+        TypeError: the argument is not a dict.
+        ValueError: a key and its value differ in their number of leaves, or a key occurs twice.
     """
     if not isinstance(dictionary, Mapping):
         raise TypeError("input must be a dictionary")
@@ -334,15 +337,15 @@ def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
 def get_traverse_shallow_structure(
     traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
 ) -> Any:
-    """A structure of bools: how far a function wants another structure opened.
+    """Return a structure of bools: how far a function wants another structure opened.
 
     Args:
-        traverse_fn: gets a part, and says True, False, or for each part of it True or False.
-        structure: what it is asked about.
-        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        traverse_fn: called with each part; returns True, False, or a bool for each of the part's own parts.
+        structure: the structure to open.
+        expand_composites: whether to open ``IndexedSlices`` and sparse tensors as well.
 
     Raises:
-        TypeError: it said something else.
+        TypeError: ``traverse_fn`` returned something else.
     """
     asked = traverse_fn(structure)
     parts = items(structure, expand_composites)

@@ -1,7 +1,7 @@
-"""Shapes of ops that can be placed and are not computed here: fused and quantized ones, cuDNN's and later versions.
+"""Shapes of ops that gpuplace can place but does not compute: fused, quantized, cuDNN and later ops.
 
-Most are shaped as an op that is computed, whose function they share. Handles (resources, datasets) are scalars and need
-no function.
+Most have the shape function of a similar op that is computed. Handles (resources, datasets) are scalars and need no
+function.
 
 Source: tensorflow/core/ops/*.cc, releases 1.15 and 2.21.
 """
@@ -21,7 +21,7 @@ from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, broadcast_
 
 
 def _as(computed: str, *op_types: str) -> None:
-    """Says that ops are shaped as another one; outputs that it lacks are scalars."""
+    """Give ops the shape function of another op; outputs that the other lacks are scalars."""
 
     def shapes(op: Operation) -> Any:
         function = shape_function_of(computed)
@@ -38,18 +38,18 @@ _LACKING = {
     **{"data_format": b"NHWC", "explicit_paddings": (), "dilations": (1, 1, 1, 1)},
     **{"transpose_a": False, "transpose_b": False, "adj_x": False, "adj_y": False},
 }
-"""Attributes that some of these ops lack, as the computed ones have them by default."""
+"""Attributes that some of these ops lack, with the computed ops' defaults."""
 
 
 def _outputs(op: Operation) -> int:
-    """How many outputs an op has, which its shapes are to be found for."""
+    """Return the number of outputs of an op."""
     if op.outputs or op.op_def is None:
         return len(op.outputs)
     return len(op.op_def.output_types({**op.op_def.defaults, **op.attrs}))
 
 
 def _as_first(*op_types: str) -> None:
-    """Says that the first output is shaped as the first input; the others are scalars."""
+    """Give ops a shape function whose first output has the first input's shape; the other outputs are scalars."""
     shape_function(*op_types)(lambda op: [op.inputs[0].shape, *[SCALAR_SHAPE] * (_outputs(op) - 1)])
 
 
@@ -145,7 +145,7 @@ _as("Cumsum", "CumulativeLogsumexp")
 _as("SampleDistortedBoundingBoxV2", "StatelessSampleDistortedBoundingBox")
 _as("CTCLoss", "CTCLossV2")
 
-# As the first input
+# Ops whose output has the shape of their first input
 
 _as_first("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizedReluX")
 _as_first("QuantizeAndDequantizeV4", "QuantizeV2", "Dequantize", "Requantize", "QuantizeDownAndShrinkRange")
@@ -169,7 +169,7 @@ _as_first("_HostCast")
 
 @shape_function("Einsum", "_MklEinsum")
 def _einsum(op: Operation) -> Any:
-    """The sizes of the indices of the result; of ``...`` those of the operands, broadcast."""
+    """Return the sizes of the result's indices; ``...`` stands for the broadcast sizes of the operands."""
     operands, _, result = op.attrs["equation"].decode().replace(" ", "").partition("->")
     sizes: dict[str, int | None] = {}
     rest: TensorShape | None = None
@@ -380,12 +380,12 @@ def _nothing(op: Operation) -> Any:
     return ()
 
 
-# Pictures
+# Images
 
 
 @shape_function("DecodeImage", "DecodeWebP")
 def _decoded(op: Operation) -> Any:
-    """Of an animated GIF there are several pictures, so that the rank is not known where that may be."""
+    """Return the shape of decoded images; an animated GIF has several, so the rank may be unknown."""
     channels = op.attrs.get("channels", 0) or None
     if op.type == "DecodeWebP":
         return (TensorShape.of((None, None, None, channels)),)
@@ -417,7 +417,7 @@ def _fractional_pool(op: Operation) -> Any:
         None if size is None else int(math.floor(size / ratio))
         for size, ratio in zip(images, ratios, strict=True)
     ]
-    # the kernel gives out one edge more than TensorFlow's shape function says
+    # the kernel returns one edge more than TensorFlow's shape function states
     edges = [_vector(None if size is None else size + 1) for size in sizes[1:3]]
     return TensorShape.of(tuple(sizes)), *edges
 
@@ -499,7 +499,7 @@ def _determinant(op: Operation) -> Any:
     return (_matrices(op)[0],)
 
 
-# Counting, sorting, parts of rows
+# Counting, sorting, slices of rows
 
 
 @shape_function("DenseBincount")
@@ -565,7 +565,7 @@ def _ragged_to_sparse(op: Operation) -> Any:
 
 @shape_function("RaggedTensorToTensor")
 def _ragged_to_tensor(op: Operation) -> Any:
-    """The shape that is asked for, ``-1`` for any size; then what the values and the number of rows tell."""
+    """Return the requested shape, with ``-1`` for any size, merged with those of the values and the number of rows."""
     asked, values = constant_value_as_shape(op.inputs[0]).sizes, op.inputs[1].shape.sizes
     kinds = [bytes(kind) for kind in op.attrs["row_partition_types"]]
     counts_rows = bool(kinds) and kinds[0] == b"FIRST_DIM_SIZE"
@@ -609,7 +609,7 @@ def _encoded(op: Operation) -> Any:
 
 @shape_function("ParseExampleV2")
 def _parsed(op: Operation) -> Any:
-    """Sparse features, dense ones, then values and rows of ragged ones, for one example or a batch."""
+    """Return the shapes of sparse and dense features, then ragged values and rows, for one example or a batch."""
     attrs, rows = op.attrs, op.inputs[0].shape
     rank = None if rows.ndims is None else rows.ndims + 1
     sparse = attrs["num_sparse"]

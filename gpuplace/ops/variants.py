@@ -1,4 +1,4 @@
-"""Functions that are another one with other defaults, or with an argument fixed: one signature and body for a family.
+"""Functions that are another function with other defaults or a fixed argument: one signature and body for a family.
 
 >>> def power(x: float, *, exponent: int = 1) -> float:
 ...     return x**exponent
@@ -24,7 +24,7 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 
 def _copied(function: Callable[..., Any], **defaults: Any) -> FunctionType:
-    """A function of the same body with other defaults."""
+    """Return a copy of a function with other defaults."""
     assert isinstance(function, FunctionType)
     code = function.__code__
     made = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
@@ -40,14 +40,14 @@ def _copied(function: Callable[..., Any], **defaults: Any) -> FunctionType:
 
 
 _signature = cache(inspect.signature)
-"""That of what a family shares, read once for all its members."""
+"""``inspect.signature``, cached: a family's shared signature is read once for all members."""
 
 
 def init_defaults(**defaults: Any) -> Callable[[_Class], _Class]:
-    """Decorates a class whose ``__init__`` is the inherited one, under its own name and with other defaults.
+    """Decorate a class so that its inherited ``__init__`` has the class's own name and other defaults.
 
     Args:
-        **defaults: by the name of a parameter that has a default.
+        **defaults: new defaults by parameter name.
     """
 
     def with_own_init(cls: _Class) -> _Class:
@@ -59,11 +59,12 @@ def init_defaults(**defaults: Any) -> Callable[[_Class], _Class]:
 
 
 def variant_of(function: _Function, **fixed: Any) -> Callable[[Callable[[], None]], _Function]:
-    """Decorates a name and a docstring: the function of that name is ``function`` with some arguments fixed.
+    """Turn a stub with a name and a docstring into ``function`` with some arguments fixed.
 
     Args:
-        function: what a family of functions shares; its keyword-only parameters tell the members apart.
-        **fixed: those of this member, which its signature leaves out; of other parameters, its defaults.
+        function: the shared function; its keyword-only parameters distinguish the members.
+        **fixed: this member's keyword-only arguments, which its signature leaves out, and new defaults of other
+            parameters.
     """
 
     def named(described: Callable[[], None]) -> _Function:

@@ -1,6 +1,6 @@
-"""Parts of a tensor by index: gather, gather_nd, scatter_nd, masks; choosing between tensors by condition.
+"""Slices of a tensor by index: gather, gather_nd, scatter_nd, masks; selecting between tensors by condition.
 
-On the CPU an index out of range is an error; on a GPU, where checking would wait for the device, the result there is 0.
+On the CPU an index out of range is an error. On a GPU, where a check would stall, the result there is 0.
 
 Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/gather_op.cc, gather_nd_op.cc,
 scatter_nd_op.cc, cwise_op_select.cc, where_op.cc, release 1.15.
@@ -56,27 +56,27 @@ def gather(
     axis: TensorLike | None = None,
     batch_dims: int | None = 0,
 ) -> Tensor:
-    """Returns the slices of ``params`` at ``indices`` along ``axis``.
+    """Return the slices of ``params`` at ``indices`` along ``axis``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.gather([[1, 2], [3, 4], [5, 6]], [2, 0])).tolist()
     [[5, 6], [1, 2]]
 
     Args:
-        params: a tensor of any type, or a resource variable, of which only the slices are read.
+        params: a tensor of any type, or a resource variable, of which only these slices are read.
         indices: int32 or int64 of any shape.
         validate_indices: ignored; deprecated.
         name: name of the op.
-        axis: the dimension that the indices count, a scalar integer. None: the first after the batch dimensions.
-        batch_dims: how many leading dimensions ``params`` and ``indices`` share; None: none.
+        axis: the dimension to index, a scalar integer. None: the first after the batch dimensions.
+        batch_dims: the number of leading dimensions that ``params`` and ``indices`` share; None: 0.
 
     Returns:
         ``params``' type, ``[*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]``.
 
     Raises:
-        TypeError: indices are no integers.
-        ValueError: ``axis`` is known to be out of range, or less than ``batch_dims``.
-        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
+        TypeError: indices are not integers.
+        ValueError: ``axis`` is known to be out of range or less than ``batch_dims``.
+        InvalidArgumentError: at run time on the CPU, an index is out of range; on a GPU the result there is 0.
     """
     if batch_dims is None:
         if axis is None:
@@ -93,7 +93,7 @@ def gather(
 
 
 def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
-    """Returns slices of ``params`` by indices of their own for each batch. Deprecated; see ``gather``.
+    """Return slices of ``params`` by separate indices for each batch. Deprecated; use ``gather``.
 
     Args:
         params: ``[*batch, n, ...]`` of any type.
@@ -104,8 +104,8 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
         ``[*batch, k, ...]`` of ``params``' type.
 
     Raises:
-        ValueError: the rank of ``indices`` is not known.
-        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
+        ValueError: the rank of ``indices`` is unknown.
+        InvalidArgumentError: at run time on the CPU, an index is out of range; on a GPU the result there is 0.
     """
     with name_scope(name, "BatchGather", [params, indices]) as scope:
         indices = convert_to_tensor(indices, name="indices")
@@ -117,7 +117,7 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
 
 
 def _checked(xp: Any, indices: Any, limit: int, ctx: Any) -> tuple[Any, Any]:
-    """Indices that are in range, and where they were not (None on the CPU, where that is an error)."""
+    """Return indices in range, and a mask of those that were not (None on the CPU, where that is an error)."""
     wrong = (indices < 0) | (indices >= limit)
     if ctx.device_type == "GPU":
         return xp.where(wrong, 0, indices), wrong
@@ -134,7 +134,7 @@ def _take(xp: ArrayModule, params: Array, indices: Array, axis: int, ctx: Array)
         shape = (*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :])
         return xp.zeros(shape, params.dtype)
     result = xp.take(params, safe, axis=axis)
-    if params.dtype == object:  # one string is no array
+    if params.dtype == object:  # NumPy returns one string as a scalar
         result = xp.asarray(result, object)
     if wrong is not None:
         mask = wrong.reshape((1,) * axis + wrong.shape + (1,) * (params.ndim - axis - 1))
@@ -165,7 +165,7 @@ def _gather_v2(
 
 
 def taken(xp: ArrayModule, params: Array, indices: Array, at: int, batch: int, ctx: Array) -> Array:
-    """Slices along dimension ``at`` of arrays that share their first ``batch`` dimensions with ``indices``."""
+    """Return slices along dimension ``at`` of arrays that share their first ``batch`` dimensions with ``indices``."""
     if not batch:
         return _take(xp, params, indices, at, ctx)
     shared = params.shape[:batch]
@@ -221,12 +221,12 @@ def _gather_grad(op: Operation, grad: Tensor) -> tuple[Any, None]:
 
 @gradient("GatherV2")
 def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
-    """Rows of the first axis come back as ``IndexedSlices``; other axes are moved to the front and summed."""
+    """Gradient of ``gather``: ``IndexedSlices`` for the first axis; other axes are moved to the front and summed."""
     indices, axis, shared = op.inputs[1], op.inputs[2], op.attrs["batch_dims"]
     if shared and indices.shape.ndims is None:
         raise TypeError(
             "The gradient of a gather with batch_dims needs the rank of indices, which is unknown."
-            " Say what is known of it: indices.set_shape([None, None])"
+            " Set it: indices.set_shape([None, None])"
         )
     shared = shared % indices.shape.ndims if shared < 0 else shared
     known = constant_value(axis)
@@ -249,16 +249,16 @@ def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
 def _summed_rows(
     given: Tensor, values: TensorLike, indices: Tensor, shared: int, size: Tensor, is_next: bool
 ) -> Tensor:
-    """Rows added up by their indices, which stand after the dimensions that values and indices share.
+    """Sum rows by their indices, which follow the dimensions that values and indices share.
 
     Args:
-        given: the sizes of the tensor that was gathered from.
+        given: sizes of the gathered tensor.
         values: the rows.
-        indices: where each is from.
-        shared: how many dimensions are shared.
-        size: how many rows there are after the shared dimensions.
-        is_next: whether the rows' dimension follows the shared ones. Where it does not, release 1.15 counts the rows
-            of another dimension, and its gradient is wrong; this one is right.
+        indices: the row that each value comes from.
+        shared: number of shared dimensions.
+        size: number of rows after the shared dimensions.
+        is_next: whether the rows' dimension directly follows the shared ones. If not, release 1.15 counts the rows of
+            another dimension and returns a wrong gradient; this one is correct.
     """
     count = new("ExpandDims", input=size_of(indices), dim=0)
     if not shared:
@@ -275,8 +275,9 @@ def _summed_rows(
 
 
 def _with_batch_offsets(given: Tensor, indices: Tensor, shared: int, size: Tensor | None) -> Tensor:
-    """Indices of rows in all batches one after the other; ``size``: how many rows a batch has, if it is another number
-    than ``given[shared]``.
+    """Offset row indices by batch, as if all batches were concatenated.
+
+    ``size`` is the number of rows of a batch if it differs from ``given[shared]``.
     """
     kind, rank = indices.dtype.base_dtype, indices.shape.ndims or 0
     sizes = cast(given, kind)
@@ -291,7 +292,7 @@ def _with_batch_offsets(given: Tensor, indices: Tensor, shared: int, size: Tenso
 
 
 def _shape_and_count(op: Operation) -> tuple[Any, Tensor]:
-    """The sizes of the tensor that was gathered from, and the number of indices as a vector."""
+    """Return the sizes of the gathered tensor, and the number of indices as a vector."""
     params, indices = op.inputs[0], op.inputs[1]
     with params.graph.colocate_with(params.op):
         given = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
@@ -307,7 +308,7 @@ def _slices_grad(op: Operation, grad: Tensor) -> Any:
 def gather_nd(
     params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0
 ) -> Tensor:
-    """Returns the slices of ``params`` at the index vectors in the last dimension of ``indices``.
+    """Return the slices of ``params`` at the index vectors in the last dimension of ``indices``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])).tolist()
@@ -315,18 +316,19 @@ def gather_nd(
 
     Args:
         params: a tensor of any type.
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions of ``params``.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions of ``params``.
         name: name of the op.
-        batch_dims: how many leading dimensions ``params`` and ``indices`` share; the index vectors are for those after.
+        batch_dims: the number of leading dimensions that ``params`` and ``indices`` share; indices count from the next
+            one.
 
     Returns:
         ``params``' type, ``[*indices.shape[:-1], *params.shape[batch_dims + depth:]]``.
 
     Raises:
-        TypeError: ``batch_dims`` is no number, or not known while the graph is built.
+        TypeError: ``batch_dims`` is not a number, or is unknown while the graph is built.
         ValueError: ``batch_dims`` is negative or not below the rank of ``indices`` or ``params``, or ``depth`` is known
             to exceed the rank of ``params``.
-        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
+        InvalidArgumentError: at run time on the CPU, an index is out of range; on a GPU the result there is 0.
     """
     known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
     try:
@@ -344,17 +346,17 @@ def gather_nd(
 def batch_gather_nd(
     params: TensorLike, indices: TensorLike, batch_dims: int, name: str | None = None
 ) -> Tensor:
-    """``gather_nd`` with ``batch_dims`` above 0: it gives the index vectors their position in the batch.
+    """``gather_nd`` with ``batch_dims`` above 0: prepend the batch position to the index vectors.
 
     Args:
-        params: as for ``gather_nd``, as are the others.
+        params: as for ``gather_nd``.
         indices: the index vectors.
-        batch_dims: how many leading dimensions both share.
+        batch_dims: the number of leading dimensions that both share.
         name: name of the scope.
 
     Raises:
-        TypeError: ``batch_dims`` is no number.
-        ValueError: it is negative, or not below the rank of ``indices`` or ``params``.
+        TypeError: ``batch_dims`` is not a number.
+        ValueError: ``batch_dims`` is negative, or not below the rank of ``indices`` or ``params``.
     """
     if not hasattr(batch_dims, "__index__"):
         raise TypeError(f"batch_dims must be an int; got {batch_dims!r}")
@@ -404,7 +406,7 @@ def _depth(indices: Any, rank: int, what: str) -> int:
 def _columns(
     xp: ArrayModule, indices: Array, sizes: tuple[int, ...], ctx: Any, sentence: str
 ) -> tuple[Any, Any]:
-    """An index array per dimension, and where it was out of range (None on the CPU: an error)."""
+    """Return an index array per dimension, and a mask of indices out of range (None on the CPU: an error there)."""
     depth = len(sizes)
     wrong = ((indices < 0) | (indices >= xp.asarray(sizes, indices.dtype).reshape(depth))).any(axis=-1)
     if ctx.device_type == "GPU":
@@ -418,7 +420,7 @@ def _columns(
 
 
 def taken_nd(xp: ArrayModule, params: Array, indices: Array, ctx: Array) -> Array:
-    """The slices of an array at index vectors."""
+    """Return the slices of an array at index vectors."""
     depth = _depth(indices, params.ndim, "params")
     text = brackets(TensorShape(params.shape))
     sentence = "indices[{place}] = [{bad}] does not index into param shape " + text
@@ -446,7 +448,7 @@ def _gather_nd_shape(op: Operation) -> Any:
 
 
 def shape_taken_nd(params: TensorShape, indices: TensorShape) -> TensorShape:
-    """The shape of slices of ``params`` at index vectors; ValueError if these are too long."""
+    """Return the shape of slices of ``params`` at index vectors; raise ValueError if the vectors are too long."""
     sizes, places = params.sizes, require_rank_at_least(indices, 1).sizes
     if sizes is None or places is None or places[-1] is None:
         return UNKNOWN_SHAPE
@@ -468,14 +470,14 @@ def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices
 
 
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
-    """Returns zeros of ``shape`` with ``updates`` added at the index vectors of ``indices``.
+    """Return zeros of ``shape`` with ``updates`` added at the index vectors of ``indices``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.scatter_nd([[1], [3], [1]], [9, 8, 1], [5])).tolist()
     [0, 10, 0, 8, 0]
 
     Args:
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
         updates: ``[*indices.shape[:-1], *shape[depth:]]``, numbers.
         shape: sizes of the result, a vector of ``indices``' type.
         name: name of the op.
@@ -485,8 +487,8 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
 
     Raises:
         TypeError: ``indices`` and ``shape`` differ in type.
-        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
-            such updates out.
+        InvalidArgumentError: at run time, shapes do not match or, on the CPU, an index is out of range; a GPU ignores
+            such updates.
     """
     return new("ScatterNd", name, indices=indices, updates=updates, shape=shape)
 
@@ -494,7 +496,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
 def scattered_nd(
     xp: ArrayModule, result: Array, indices: Array, updates: Array, ctx: Array, add: bool
 ) -> Array:
-    """Works updates at index vectors into an array, in place where there are index vectors; returns the result."""
+    """Apply updates to an array at index vectors, in place if there are any; return the result."""
     if not result.ndim:
         raise InvalidArgumentError.of("Output must be at least 1-D, got shape: []")
     if not result.size:
@@ -508,7 +510,7 @@ def scattered_nd(
         raise InvalidArgumentError.of(
             "The outermost dimension of updates and indices must match. Got indices.shape "
             f"{brackets(TensorShape(indices.shape))}, updates.shape {brackets(TensorShape(updates.shape))}",
-            hint="indices are vectors, one for each update: shape [updates, depth]",
+            hint="pass one index vector per update: shape [updates, depth]",
         )
     depth = _depth(indices, result.ndim, "output")
     text = brackets(TensorShape(result.shape))
@@ -568,11 +570,11 @@ def _scatter_nd_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, None]:
 def tensor_scatter_update(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns a copy of ``tensor`` with ``updates`` put at the index vectors of ``indices``.
+    """Return a copy of ``tensor`` with ``updates`` assigned at the index vectors of ``indices``.
 
     Args:
         tensor: numbers, bools or strings of rank 1 or more (on a GPU float32 or float64).
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
         updates: ``[*indices.shape[:-1], *tensor.shape[depth:]]``, of ``tensor``'s type.
         name: name of the op.
 
@@ -581,8 +583,8 @@ def tensor_scatter_update(
 
     Raises:
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
-            such updates out.
+        InvalidArgumentError: at run time, shapes do not match or, on the CPU, an index is out of range; a GPU ignores
+            such updates.
     """
     return new("TensorScatterUpdate", name, tensor=tensor, indices=indices, updates=updates)
 
@@ -590,11 +592,11 @@ def tensor_scatter_update(
 def tensor_scatter_add(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns a copy of ``tensor`` with ``updates`` added at the index vectors of ``indices``.
+    """Return a copy of ``tensor`` with ``updates`` added at the index vectors of ``indices``.
 
     Args:
         tensor: numbers of rank 1 or more (on a GPU float32 or float64).
-        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        indices: ``[..., depth]``, int32 or int64: an index for each of the first ``depth`` dimensions.
         updates: ``[*indices.shape[:-1], *tensor.shape[depth:]]``, of ``tensor``'s type.
         name: name of the op.
 
@@ -603,8 +605,8 @@ def tensor_scatter_add(
 
     Raises:
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
-            such updates out.
+        InvalidArgumentError: at run time, shapes do not match or, on the CPU, an index is out of range; a GPU ignores
+            such updates.
     """
     return new("TensorScatterAdd", name, tensor=tensor, indices=indices, updates=updates)
 
@@ -612,20 +614,20 @@ def tensor_scatter_add(
 def tensor_scatter_sub(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Returns a tensor from which ``updates`` are subtracted at the index vectors in the last dimension of ``indices``.
+    """Return a copy of ``tensor`` with ``updates`` subtracted at the index vectors of ``indices``.
 
     Args:
         tensor: numbers.
         indices: ``[..., depth]``, int32 or int64.
-        updates: ``tensor``'s type, ``[*indices.shape[:-1], *tensor.shape[depth:]]``; all count where positions repeat.
+        updates: ``tensor``'s type, ``[*indices.shape[:-1], *tensor.shape[depth:]]``; repeated positions accumulate.
         name: name of the op.
 
     Returns:
         A tensor like ``tensor``.
 
     Raises:
-        ValueError: the shapes are known and do not fit.
-        InvalidArgumentError: when it runs on the CPU: an index is out of range.
+        ValueError: static shapes do not match.
+        InvalidArgumentError: at run time on the CPU, an index is out of range.
     """
     return new("TensorScatterSub", name, tensor=tensor, indices=indices, updates=updates)
 
@@ -683,13 +685,13 @@ def _tensor_scatter_sub_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None,
     return identity(grad), None, -taken
 
 
-# Masks and choices
+# Masks and selection
 
 
 def boolean_mask(
     tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: int | None = None
 ) -> Tensor:
-    """Returns the slices of ``tensor`` where ``mask`` is True.
+    """Return the slices of ``tensor`` where ``mask`` is True.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.boolean_mask([1, 2, 3], [True, False, True])).tolist()
@@ -697,15 +699,15 @@ def boolean_mask(
 
     Args:
         tensor: a tensor of any type.
-        mask: bool, of known rank of at least 1, shaped like the dimensions of ``tensor`` from ``axis`` on.
+        mask: bool, of static rank 1 or more, with the sizes of ``tensor``'s dimensions from ``axis`` on.
         name: name of the scope.
-        axis: the first dimension that the mask stands for. None: 0.
+        axis: the first dimension of ``tensor`` that the mask covers. None: 0.
 
     Returns:
-        ``tensor``'s type; one dimension in place of the mask's, as long as there are True elements.
+        A tensor of ``tensor``'s type; one dimension, with one entry per True element, replaces the mask's.
 
     Raises:
-        ValueError: the mask is a scalar, of unknown rank, or does not fit.
+        ValueError: the mask is a scalar, has an unknown rank, or does not match the tensor.
     """
     with name_scope(name, "boolean_mask", [tensor, mask]):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -739,7 +741,7 @@ def _slice_of_shape(tensor: Tensor, part: slice) -> Tensor:
 def where(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns the coordinates of True elements, or ``x`` where ``condition`` is True and ``y`` elsewhere.
+    """Return the coordinates of True elements, or ``x`` where ``condition`` is True and ``y`` elsewhere.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.where([True, False], [1, 2], [3, 4])).tolist()
@@ -748,8 +750,8 @@ def where(
     [[1], [2]]
 
     Args:
-        condition: bool, in ``x``'s shape; or a scalar, or a vector that chooses rows of ``x``.
-        x: a tensor of any type. None, together with ``y``: coordinates are wanted.
+        condition: bool, in ``x``'s shape; or a scalar, or a vector that selects rows of ``x``.
+        x: a tensor of any type. None, together with ``y``: return coordinates.
         y: of the same type and shape.
         name: name of the op.
 
@@ -757,7 +759,7 @@ def where(
         ``x``'s type and shape; or int64 ``[count, rank]``, in row-major order.
 
     Raises:
-        ValueError: only one of ``x`` and ``y`` is given, or shapes are known and do not fit.
+        ValueError: only one of ``x`` and ``y`` is given, or static shapes do not match.
         TypeError: ``condition`` is not bool, or the types differ.
     """
     if x is None and y is None:
@@ -771,11 +773,11 @@ def where(
 def where_v2(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns what ``where`` does, but ``condition``, ``x`` and ``y`` broadcast as in NumPy (op ``SelectV2``).
+    """``where`` with NumPy broadcasting of ``condition``, ``x`` and ``y`` (op ``SelectV2``).
 
     Args:
         condition: bool, of any shape.
-        x: a tensor of any type. None, together with ``y``: coordinates are wanted.
+        x: a tensor of any type. None, together with ``y``: return coordinates.
         y: of the same type; the shapes broadcast.
         name: name of the op.
 
@@ -783,7 +785,7 @@ def where_v2(
         ``x``'s type, in the broadcast shape; or int64 ``[count, rank]``, in row-major order.
 
     Raises:
-        ValueError: only one of ``x`` and ``y`` is given, or shapes are known and do not fit.
+        ValueError: only one of ``x`` and ``y`` is given, or static shapes do not match.
         TypeError: ``condition`` is not bool, or the types differ.
     """
     if x is None and y is None:

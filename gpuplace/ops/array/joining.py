@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart: concat, stack, split.
+"""Join and split tensors: concat, stack, split.
 
 Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/concat_op.cc, pack_op.cc,
 split_op.cc, split_v_op.cc, release 1.15.
@@ -34,31 +34,31 @@ __all__ = ["concat", "stack", "unstack", "parallel_stack", "split"]
 
 
 def _axis_in(axis: int, rank: int, sentence: str) -> int:
-    """``axis`` counted from the front; InvalidArgumentError with ``sentence`` where it is out of range."""
+    """Return ``axis`` counted from the front; raise InvalidArgumentError with ``sentence`` if it is out of range."""
     if not -rank <= axis < rank:
         raise InvalidArgumentError.of(sentence)
     return axis % rank if rank else 0
 
 
 def concat(values: Any, axis: TensorLike, name: str = "concat") -> Tensor:
-    """Returns tensors joined along an existing dimension.
+    """Return tensors joined along an existing dimension.
 
     >>> import gpuplace as tf
     >>> tf.concat([tf.zeros([2, 3]), tf.zeros([2, 1])], axis=1).shape.as_list()
     [2, 4]
 
     Args:
-        values: a list of tensors of one type and rank, at least 1, whose other sizes are the same.
-        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
+        values: a list of tensors of one type and of one rank, at least 1, whose other sizes are equal.
+        axis: the dimension, a scalar int32 or int64; negative values count from the end.
         name: name of the op.
 
     Returns:
         A tensor of that type.
 
     Raises:
-        ValueError: ranks or sizes are known and do not fit, or ``axis`` is out of range.
+        ValueError: static ranks or sizes do not match, or ``axis`` is out of range.
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: ranks or sizes do not fit.
+        InvalidArgumentError: at run time, ranks or sizes do not match.
     """
     if not isinstance(values, (list, tuple)):
         values = [values]
@@ -80,7 +80,7 @@ def _join(xp: ArrayModule, values: Sequence[Any], axis: int) -> Array:
 
 
 def _check_join(values: Sequence[Any], axis: int) -> None:
-    """Says in TensorFlow's words what is wrong with the arrays."""
+    """Raise an error with TensorFlow's message if the arrays do not match."""
     first = values[0]
     at = _axis_in(
         axis,
@@ -104,7 +104,7 @@ def _axis(value: Any) -> int:
 
 @binder("ConcatV2", fresh=True)
 def _concat_v2(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    known = constant_value(op.inputs[-1])  # the array that a step passes, unless another axis is fed
+    known = constant_value(op.inputs[-1])  # the array that a step passes, unless the step feeds an axis
     if known is None or known.ndim:
         return lambda *tensors: _join(xp, tensors[:-1], _axis(tensors[-1]))
     axis = int(known)
@@ -147,7 +147,7 @@ def _concat_shape(op: Operation) -> Any:
 
 @gradient("ConcatV2", "Concat")
 def _concat_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    """Slices at the offsets where each input begins."""
+    """Gradient of a concat: slices at the offset of each input."""
     is_v2 = op.type == "ConcatV2"
     axis = op.inputs[-1] if is_v2 else op.inputs[0]
     values = op.inputs[:-1] if is_v2 else op.inputs[1:]
@@ -174,11 +174,11 @@ def _concat_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 
 _SLICES_AT_MOST = 16
-"""Of how many inputs the gradients are cut out one by one; those of more are split at once."""
+"""Up to this number of inputs, gradients are cut out one by one; for more inputs, a single split cuts them all."""
 
 
 def _known_sizes(values: Sequence[Tensor]) -> list[Tensor]:
-    """The shapes as constants; nothing where one is not known, the op for which TensorFlow leaves behind."""
+    """Return the static shapes as constants; an empty list, and an unused op as in TensorFlow, if one is unknown."""
     sizes = []
     for value in values:
         sizes.append(shape_of(value))
@@ -188,7 +188,7 @@ def _known_sizes(values: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _context(tensor: Tensor) -> Any:
-    """The control flow context that a tensor is in; that of an exit's result is the outer one."""
+    """Return the control flow context of a tensor; an exit's result is in the outer one."""
     context = tensor.op._get_control_flow_context()
     return context.outer_context if context is not None and tensor.op.type in EXITS else context
 
@@ -231,30 +231,30 @@ not_differentiable("ConcatOffset")
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Returns tensors joined along a new dimension; a list of plain values becomes a constant.
+    """Return tensors joined along a new dimension; a list of plain values becomes a constant.
 
     >>> import gpuplace as tf
     >>> tf.stack([tf.zeros([2, 3])] * 5, axis=1).shape.as_list()
     [2, 5, 3]
 
     Args:
-        values: a list of tensors of one type and shape, one at least.
-        axis: where the new dimension goes; negative ones count from the end of the result's.
+        values: a non-empty list of tensors of one type and shape.
+        axis: position of the new dimension; negative values count from the end of the result's dimensions.
         name: name of the op.
 
     Returns:
-        A tensor of that type and of a rank greater by one.
+        A tensor of that type with one dimension more.
 
     Raises:
-        ValueError: the shapes are known and differ, or ``axis`` is out of range.
+        ValueError: static shapes differ, or ``axis`` is out of range.
         TypeError: the types differ.
-        InvalidArgumentError: when it runs: the shapes differ.
+        InvalidArgumentError: at run time, the shapes differ.
     """
     if axis == 0:
         try:
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError):
-            pass  # not one constant: the op says what is wrong
+            pass  # not one constant: the op reports the error
     sizes = convert_to_tensor(values[0], name="value_shape").shape.sizes
     if sizes is not None:
         rank = len(sizes) + 1
@@ -303,10 +303,10 @@ def _pack_grad(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Returns tensors joined along a new first dimension (op ``ParallelConcat``).
+    """Return tensors joined along a new first dimension (op ``ParallelConcat``).
 
     Args:
-        values: a list of tensors of one type and known shape.
+        values: a list of tensors of one type and one static shape.
         name: name of the scope.
 
     Returns:
@@ -335,20 +335,20 @@ def _parallel_concat_shape(op: Operation) -> Any:
 
 
 def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """Returns the parts of a tensor along a dimension, which is gone in each.
+    """Return the slices of a tensor along a dimension, without that dimension.
 
     Args:
         value: a tensor of rank 1 or more, of any type.
-        num: the size of the dimension. None: as known from the shape.
-        axis: the dimension; negative ones count from the end.
+        num: the size of the dimension. None: the static size.
+        axis: the dimension; negative values count from the end.
         name: name of the op.
 
     Returns:
         A list of ``num`` tensors of that type.
 
     Raises:
-        ValueError: the size of the dimension is neither known nor given by ``num``, or is another; or ``axis`` is out
-            of range.
+        ValueError: the size of the dimension is unknown and ``num`` is None, the two differ, or ``axis`` is out of
+            range.
     """
     if num is None:
         value = convert_to_tensor(value)
@@ -398,7 +398,7 @@ def split(
     num: int | None = None,
     name: str = "split",
 ) -> list[Tensor]:
-    """Returns the parts of a tensor along a dimension: a number of equal ones, or of the given sizes.
+    """Split a tensor along a dimension, into a number of equal parts or into parts of given sizes.
 
     >>> import gpuplace as tf
     >>> [part.shape.as_list() for part in tf.split(tf.zeros([2, 6]), [1, -1], axis=1)]
@@ -406,17 +406,17 @@ def split(
 
     Args:
         value: a tensor of any type.
-        num_or_size_splits: an integer, how many; or an integer vector of sizes, of which one may be -1: what is left.
-        axis: the dimension, a scalar int32; negative ones count from the end.
-        num: the number of sizes, where it is not known from their tensor.
+        num_or_size_splits: an integer, the number of parts; or an integer vector of sizes, where one -1 means the rest.
+        axis: the dimension, a scalar int32; negative values count from the end.
+        num: the number of sizes, if it is unknown from their tensor.
         name: name of the op.
 
     Returns:
         A list of tensors of that type.
 
     Raises:
-        ValueError: the number of parts is not known or does not divide the dimension, or the sizes do not add up.
-        InvalidArgumentError: when it runs: likewise.
+        ValueError: the number of parts is unknown or does not divide the dimension, or the sizes do not match it.
+        InvalidArgumentError: at run time, in the same cases.
     """
     size_splits = convert_to_tensor(num_or_size_splits)
     if isinstance(num_or_size_splits, (int, Dimension)) and not isinstance(num_or_size_splits, bool):
@@ -436,14 +436,14 @@ def _cut(xp: ArrayModule, value: Any, axis: int, lengths: Sequence[int]) -> Any:
 
 @functools.lru_cache(256)
 def _parts(axis: int, lengths: tuple[int, ...]) -> list[tuple[slice, ...]]:
-    """Where pieces of these lengths lie along an axis."""
+    """Return the slices of pieces of these lengths along an axis."""
     ends = itertools.accumulate(lengths)
     return [(slice(None),) * axis + (slice(end - length, end),) for length, end in zip(lengths, ends)]
 
 
 @binder("Split", views=True)
 def _bind_split(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    """Cuts at places that are known beforehand, unless another dimension is fed."""
+    """Bind a split whose positions are static, unless the step feeds another axis."""
     count = attrs["num_split"]
     general = functools.partial(_split, xp, num_split=count)
     known, sizes = constant_value(op.inputs[0]), op.inputs[1].shape.sizes

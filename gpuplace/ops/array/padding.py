@@ -1,4 +1,4 @@
-"""Elements repeated or added around: broadcasting, tiling, padding, grids.
+"""Repeat or add elements: broadcasting, tiling, padding, grids.
 
 Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/broadcast_to_op.cc, tile_ops.cc,
 pad_op.cc, mirror_pad_op.cc, release 1.15.
@@ -33,19 +33,19 @@ __all__ = [
 
 
 def broadcast_to(input: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
-    """Returns ``input`` repeated along its dimensions of size 1, and along new ones in front, to get ``shape``.
+    """Repeat ``input`` along its dimensions of size 1 and along new leading ones until it has shape ``shape``.
 
     Args:
         input: a tensor of any type.
-        shape: the sizes wanted, an int32 or int64 vector.
+        shape: the sizes of the result, an int32 or int64 vector.
         name: name of the op.
 
     Returns:
         A tensor of ``input``'s type, of shape ``shape``.
 
     Raises:
-        ValueError: the shapes are known and ``input`` does not broadcast to ``shape``.
-        InvalidArgumentError: when it runs: likewise.
+        ValueError: ``input`` is known not to broadcast to ``shape``.
+        InvalidArgumentError: at run time, in the same cases.
     """
     return new("BroadcastTo", name, input=input, shape=shape)
 
@@ -93,34 +93,34 @@ def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def _sizes_like(x: Tensor, sizes: Tensor) -> Tensor:
-    """The shape of ``x`` in the type that ``sizes`` has."""
+    """Return the shape of ``x`` with the dtype of ``sizes``."""
     return (
         shape_tensor(x) if sizes.dtype.base_dtype == int32 else shape_of(x, out_type=sizes.dtype.base_dtype)
     )
 
 
 def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
-    """Returns the shape that two shapes broadcast to.
+    """Return the shape that two shapes broadcast to.
 
     >>> import gpuplace as tf
     >>> tf.broadcast_static_shape([2, 1], [3]).as_list()
     [2, 3]
 
     Args:
-        shape_x: a ``TensorShape``, partially known or not, or a list of sizes.
+        shape_x: a ``TensorShape``, possibly partial, or a list of sizes.
         shape_y: likewise.
 
     Returns:
         A ``TensorShape``.
 
     Raises:
-        ValueError: they do not broadcast.
+        ValueError: the shapes do not broadcast.
     """
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))
 
 
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
-    """Returns the shape that two shapes broadcast to, found when it runs.
+    """Return the shape that two shapes broadcast to, computed at run time.
 
     Args:
         shape_x: sizes, an int32 or int64 vector.
@@ -130,7 +130,7 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
         A vector of that type.
 
     Raises:
-        InvalidArgumentError: when it runs: they do not broadcast.
+        InvalidArgumentError: at run time, the shapes do not broadcast.
     """
     return new("BroadcastArgs", s0=shape_x, s1=shape_y)
 
@@ -166,7 +166,7 @@ def _broadcast_args_shape(op: Operation) -> Any:
 
 @compute("BroadcastGradientArgs")
 def _broadcast_gradient_args(xp: Any, s0: Any, s1: Array) -> Any:
-    """The axes along which each of two broadcast tensors was repeated; also those where both have size 1."""
+    """Return the axes along which each of two tensors was broadcast, and those where both have size 1."""
     one, other, result = _result_sizes(s0.tolist(), s1.tolist())
     if len(result) != len(one):
         raise InvalidArgumentError.of(f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
@@ -188,7 +188,7 @@ not_differentiable("BroadcastArgs", "BroadcastGradientArgs")
 
 
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
-    """Returns ``input`` repeated along each dimension.
+    """Return ``input`` repeated along each dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.tile([[1, 2]], [2, 2])).tolist()
@@ -196,7 +196,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
     Args:
         input: a tensor of any type.
-        multiples: how often along each dimension, an int32 or int64 vector as long as the rank.
+        multiples: repetitions along each dimension, an int32 or int64 vector of length ``rank``.
         name: name of the op.
 
     Returns:
@@ -204,7 +204,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
     Raises:
         ValueError: ``multiples`` is known to have another length.
-        InvalidArgumentError: when it runs: it has, or holds a negative number.
+        InvalidArgumentError: at run time, ``multiples`` has another length or a negative number.
     """
     return new("Tile", name, input=input, multiples=multiples)
 
@@ -250,7 +250,7 @@ def _tile_shape(op: Operation) -> Any:
 
 @gradient("Tile")
 def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """Splits each dimension into copies and elements and sums over the copies."""
+    """Split each dimension into copies and elements, and sum over the copies."""
     given = _sizes_like(op.inputs[0], op.inputs[1])
     interleaved = reshape(transpose(stack([op.inputs[1], given])), [-1])
     axes = range_of(0, size(interleaved), 2)
@@ -265,7 +265,7 @@ def pad(
     name: str | None = None,
     constant_values: TensorLike = 0,
 ) -> Tensor:
-    """Returns ``tensor`` with elements added before and after it along each dimension.
+    """Return ``tensor`` with elements added before and after it along each dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.pad([1, 2, 3], [[2, 1]], "REFLECT")).tolist()
@@ -273,18 +273,18 @@ def pad(
 
     Args:
         tensor: a tensor of any type.
-        paddings: ``[rank, 2]``, int32 or int64: how many before and after, for each dimension.
-        mode: ``"CONSTANT"``, ``"REFLECT"`` (mirrored, without the border element) or ``"SYMMETRIC"`` (with it); in any
-            case.
+        paddings: ``[rank, 2]``, int32 or int64: the number of elements before and after, for each dimension.
+        mode: ``"CONSTANT"``, ``"REFLECT"`` (mirrored without the border element) or ``"SYMMETRIC"`` (with it), in upper
+            or lower case.
         name: name of the op.
-        constant_values: what ``"CONSTANT"`` pads with, a scalar of ``tensor``'s type.
+        constant_values: the value for ``"CONSTANT"``, a scalar of ``tensor``'s type.
 
     Returns:
         A tensor of that type.
 
     Raises:
-        ValueError: an unknown mode, or ``paddings`` known not to fit.
-        InvalidArgumentError: when it runs: ``paddings`` do not fit, or mirror more than there is.
+        ValueError: the mode is unknown, or ``paddings`` is known not to match.
+        InvalidArgumentError: at run time, ``paddings`` does not match, or mirrors more elements than there are.
     """
     mode = mode.upper()
     if mode == "CONSTANT":
@@ -369,7 +369,7 @@ def _pad_shape(op: Operation) -> Any:
 
 
 def _padded_sizes(sizes: tuple[int | None, ...], paddings: Tensor) -> tuple[int | None, ...]:
-    """The sizes after padding by as much as is known, for paddings stacked of rows of which some are known."""
+    """Return the static sizes after padding, for paddings stacked from rows some of which are known."""
     rows: list[Any] = [None] * len(sizes)
     if paddings.op.type == "Pack" and not paddings.op.attrs["axis"]:
         rows = [constant_value(row) for row in paddings.op.inputs]
@@ -410,7 +410,7 @@ def _mirror_pad_grad_kernel(xp: ArrayModule, input: Array, paddings: Array, *, m
             stop = length - shorter
             inner[stop - after : stop] += moved[before + length :][::-1]
         input = xp.moveaxis(inner, 0, axis)
-    return xp.ascontiguousarray(input).reshape(input.shape)  # of a scalar NumPy makes a vector
+    return xp.ascontiguousarray(input).reshape(input.shape)  # NumPy turns a scalar into a vector
 
 
 @shape_function("MirrorPadGrad")
@@ -434,7 +434,7 @@ def _mirror_pad_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
-    """Returns the coordinates of a grid: for vectors ``x`` and ``y`` two matrices of shape ``[len(y), len(x)]``.
+    """Return the coordinates of a grid: for vectors ``x`` and ``y``, two matrices of shape ``[len(y), len(x)]``.
 
     >>> import gpuplace as tf
     >>> [part.tolist() for part in tf.Session().run(tf.meshgrid([1, 2, 3], [4, 5]))]
@@ -446,7 +446,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
         name: name of the scope.
 
     Returns:
-        A list with a tensor per vector, of that type and of as many dimensions as there are vectors.
+        A list with a tensor per vector, of that type and with one dimension per vector.
 
     Raises:
         ValueError: ``indexing`` is neither ``"xy"`` nor ``"ij"``.

@@ -1,4 +1,4 @@
-"""Elements repeated one by one, each as often as it is said.
+"""Repeat elements or slices individually.
 
 Source: tensorflow/python/ops/array_ops.py (repeat), release 1.15 (arguments, results).
 """
@@ -26,7 +26,7 @@ __all__ = ["repeat"]
 def repeat(
     input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns elements, or slices, each several times.
+    """Repeat elements, or slices, each a given number of times.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.repeat([[1, 2], [3, 4]], [2, 1], axis=0)).tolist()
@@ -34,12 +34,12 @@ def repeat(
 
     Args:
         input: a tensor of any type and shape.
-        repeats: how often: an integer for all, or one for each slice.
-        axis: the dimension that is repeated along; None: that of all elements in a row.
+        repeats: number of repetitions: one integer for all, or one for each slice.
+        axis: the dimension to repeat along; None: flatten first.
         name: name of the scope.
 
     Returns:
-        ``input``'s type and shape, but for the length of that dimension.
+        A tensor of ``input``'s type and shape, except for the size of that dimension.
 
     Raises:
         ValueError: ``repeats`` is known to have more than one dimension.

@@ -1,4 +1,4 @@
-"""Sorting, counting into buckets, and positions as indices.
+"""Sorting, histograms, and positions as indices.
 
 Source: tensorflow/python/ops/sort_ops.py, histogram_ops.py and core/kernels/unravel_index_op.cc, release 1.15.
 """
@@ -32,7 +32,7 @@ __all__ = ["argsort", "histogram_fixed_width", "histogram_fixed_width_bins", "so
 
 
 def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """Returns a tensor's elements in order along a dimension.
+    """Sort a tensor's elements along a dimension.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.sort([3.0, 1.0, 2.0])).tolist()
@@ -48,7 +48,7 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
         A tensor like ``values``.
 
     Raises:
-        ValueError: another direction, or there is no such dimension.
+        ValueError: the direction is invalid, or the dimension does not exist.
     """
     with name_scope(name, "sort"):
         return _sorted(values, axis, False, direction)
@@ -61,13 +61,13 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the positions that put a tensor's elements in order along a dimension.
+    """Return the positions that sort a tensor's elements along a dimension.
 
     Args:
         values: real numbers, of rank 1 or more.
         axis: the dimension.
         direction: ``"ASCENDING"`` or ``"DESCENDING"``.
-        stable: equal elements keep their order anyway.
+        stable: ignored; equal elements always keep their order.
         name: name of the scope.
 
     Returns:
@@ -81,7 +81,7 @@ def argsort(
 
 
 def _sorted(values: TensorLike, axis: TensorLike, is_argsort: bool, direction: str) -> Tensor:
-    """The nodes of a sort; ``TopKV2`` gives the largest first, and works on the last dimension."""
+    """Add the nodes of a sort; ``TopKV2`` puts the largest first and works on the last dimension."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"{direction} should be one of ASCENDING, DESCENDING")
     known_axis = constant_value(convert_to_tensor(axis, name="axis"))
@@ -110,7 +110,7 @@ def _sorted(values: TensorLike, axis: TensorLike, is_argsort: bool, direction: s
 
 
 def _largest(values: Tensor, size: Tensor, is_argsort: bool, negates: bool) -> Tensor:
-    """All of the last dimension, the largest first and negated if asked for, or their positions."""
+    """Return the last dimension sorted in descending order, negated if ``negates``, or the positions."""
     largest, places = apply_op("TopKV2", input=values, k=size).outputs
     if is_argsort:
         return places
@@ -121,12 +121,12 @@ def histogram_fixed_width_bins(
     values: TensorLike, value_range: TensorLike, nbins: TensorLike = 100, dtype: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns which of the buckets of equal width each value falls into; the outer ones hold what is beyond.
+    """Return the index of each value's bucket of equal width; the outer buckets include values outside the range.
 
     Args:
         values: numbers of any shape.
-        value_range: least and largest value, ``[2]``, of the same type.
-        nbins: how many buckets.
+        value_range: minimum and maximum, ``[2]``, of the same type.
+        nbins: number of buckets.
         dtype: ignored, as in release 1.15.
         name: name of the scope.
 
@@ -150,12 +150,12 @@ def histogram_fixed_width(
     values: TensorLike, value_range: TensorLike, nbins: TensorLike = 100, dtype: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns how many values fall into each of the buckets of equal width; the outer ones hold what is beyond.
+    """Return the number of values in each bucket of equal width; the outer buckets include values outside the range.
 
     Args:
         values: numbers of any shape.
-        value_range: least and largest value, ``[2]``, of the same type.
-        nbins: how many buckets.
+        value_range: minimum and maximum, ``[2]``, of the same type.
+        nbins: number of buckets.
         dtype: int32 or int64.
         name: name of the scope.
 
@@ -163,8 +163,8 @@ def histogram_fixed_width(
         ``[nbins]`` of that type.
 
     Raises:
-        ValueError: a shape is known not to fit, or ``nbins`` not to be above 0.
-        InvalidArgumentError: when it runs: likewise, or the values of ``value_range`` do not grow.
+        ValueError: a static shape does not match, or ``nbins`` is known not to be positive.
+        InvalidArgumentError: at run time, in the same cases, or ``value_range`` does not increase.
     """
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
         return new(
@@ -207,7 +207,7 @@ not_differentiable("HistogramFixedWidth")
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
-    """Returns the indices in a shape of positions in the flattened tensor.
+    """Convert positions in the flattened tensor to indices in a shape.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.unravel_index([2, 5], [3, 3])).tolist()
@@ -219,10 +219,10 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
         name: name of the op.
 
     Returns:
-        ``[rank]`` of a scalar, ``[rank, positions]`` of a vector, of that type.
+        ``[rank]`` for a scalar, ``[rank, positions]`` for a vector, of that type.
 
     Raises:
-        InvalidArgumentError: when it runs: a position is out of range, or a size is 0.
+        InvalidArgumentError: at run time, a position is out of range, or a size is 0.
     """
     return new("UnravelIndex", name, indices=indices, dims=dims)
 
@@ -256,20 +256,20 @@ not_differentiable("UnravelIndex")
 
 
 def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Returns the element that is at a place in the order of each row.
+    """Return the n-th element of each row in sorted order.
 
     Args:
         input: real numbers, ``[..., k]``.
-        n: the place, from 0, a scalar int32.
-        reverse: count from the largest.
+        n: the position in sorted order, from 0, a scalar int32.
+        reverse: whether to count from the largest.
         name: name of the op.
 
     Returns:
-        ``[...]`` of that type.
+        ``[...]`` of the input's type.
 
     Raises:
         ValueError: ``input`` is known to be a scalar, or to have too few columns.
-        InvalidArgumentError: when it runs: ``n`` is negative, or there are too few columns.
+        InvalidArgumentError: at run time, ``n`` is negative, or there are too few columns.
     """
     return new("NthElement", name, input=input, n=n, reverse=reverse)
 
@@ -306,7 +306,7 @@ def _nth_element_shape(op: Operation) -> Any:
 
 @gradient("NthElement")
 def _nth_element_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """In equal shares to all elements that equal the one."""
+    """Distribute the gradient equally over all elements that equal the result."""
     input, found = op.inputs[0], new("ExpandDims", input=op.outputs[0], dim=-1)
     equal = cast(new("Equal", x=found, y=input), grad.dtype)
     grad = new("ExpandDims", input=grad, dim=-1)

@@ -1,10 +1,10 @@
-"""Calls of functions of the graph's library, and their gradients.
+"""Calls of functions in the graph's library, and their gradients.
 
     x ──> Foo ──> y            x ──┐
                                dy ─┴─> SymbolicGradient (f=Foo) ──> dx
 
-A node whose type is the name of a function calls it; a ``PartitionedCall`` names it in an attribute. A
-``SymbolicGradient`` runs the function that the library has as the gradient of another one, or else one that is derived
+A node whose type is a function's name calls that function; a ``PartitionedCall`` names it in an attribute. A
+``SymbolicGradient`` runs the function that the library lists as the gradient of another one, or else derives a gradient
 from that one's body when it first runs.
 
 Source: tensorflow/core/common_runtime/function.cc and tensorflow/core/kernels/function_ops.cc, release 1.15 (sentence);
@@ -34,15 +34,15 @@ from gpuplace.shapes import TensorShape
 from gpuplace.typing import Array, ArrayModule
 
 _PYTHON_GRADIENTS = ("python_gradients",)
-"""The collection of a graph with its calls whose gradient Python adds, and the functions that do."""
+"""Collection in which a graph keeps its calls with Python gradients, and their gradient functions."""
 
 
 def set_python_gradient(op: Operation, function: Callable[..., Any]) -> None:
-    """Says that a Python function adds the gradient of a call.
+    """Set the Python function that adds a call's gradient.
 
     Args:
         op: the call.
-        function: takes the call and the gradients of its outputs; gives those of its inputs.
+        function: a function from the call and the gradients of its outputs to those of its inputs.
     """
     kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection_ref(_PYTHON_GRADIENTS)
     if not kept:
@@ -51,17 +51,17 @@ def set_python_gradient(op: Operation, function: Callable[..., Any]) -> None:
 
 
 GRADIENT_ATTR = "_gradient_op_type"
-"""The attribute of a call with the name of what adds its gradient."""
+"""Attribute of a call that names its gradient."""
 
 differentiated: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()
-"""Names that calls have in `GRADIENT_ATTR` -> the function that is called, whose method ``gradient_of`` adds it."""
+"""Value of `GRADIENT_ATTR` -> the called function, whose method ``gradient_of`` adds the gradient."""
 
 
 def _python_gradient(op: Operation) -> Callable[..., Any] | None:
     kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
     if kept and op in kept[0]:
         return kept[0][op]
-    called = differentiated.get(op.attrs.get(GRADIENT_ATTR, b""))  # of a copy of the call, in another graph
+    called = differentiated.get(op.attrs.get(GRADIENT_ATTR, b""))  # for a copy of the call in another graph
     found: Callable[..., Any] | None = None
     if called is not None and called.is_called_by(op):
         found = called.gradient_of
@@ -69,7 +69,7 @@ def _python_gradient(op: Operation) -> Callable[..., Any] | None:
 
 
 _NOT_REWRITTEN = b"R\x05R\x03\x98\x01\x01"
-"""A serialised ``ConfigProto`` that switches the rewriting of graphs off."""
+"""A serialised ``ConfigProto`` that disables graph rewriting."""
 
 
 def partitioned_call(
@@ -80,18 +80,18 @@ def partitioned_call(
     config: bytes | None = None,
     executor_type: str | None = None,
 ) -> Any:
-    """A call of a function whose operations go to the devices that they ask for.
+    """Return a call of a function whose operations run on the devices that they request.
 
     Args:
-        args: its arguments, and the tensors that it uses of the graph around it.
+        args: its arguments, and the tensors that it captures from the outer graph.
         f: the function.
-        tout: the types of its results; None: as it has them.
-        executing_eagerly: ignored: nothing runs as it is built.
-        config: a serialised ``ConfigProto`` for its body; None: one by which nothing is rewritten.
-        executor_type: the executor that runs it; None: the usual one.
+        tout: the types of its results; None: the function's own.
+        executing_eagerly: ignored; there is no eager execution.
+        config: a serialised ``ConfigProto`` for its body; None: one without rewriting.
+        executor_type: the executor; None: the default.
 
     Returns:
-        A list of tensors; the operation where there are none.
+        A list of tensors; the operation if there are no results.
     """
     types = (
         [as_dtype(arg.type) for arg in f.definition.signature.output_arg]
@@ -127,14 +127,14 @@ def _of_inputs(op: Operation) -> Any:
 
 
 def function_call(function: str, ctx: KernelContext) -> Callable[[Sequence[Any]], list[Any]]:
-    """A function of the library of an op's graph, as that op calls it in this session.
+    """Return a library function in the form in which an op calls it in this session.
 
     Args:
-        function: its name.
-        ctx: that of the op.
+        function: the function's name.
+        ctx: the op's context.
 
     Returns:
-        A function that takes the values of all arguments and returns those of all results.
+        A function from the values of all arguments to those of all results.
     """
     found: Callable[[Sequence[Any]], list[Any]] = ctx.session.kernel_state(
         f"{function}/call/{ctx.op.name}/{id(ctx.op.graph)}/{ctx.device}",
@@ -144,14 +144,14 @@ def function_call(function: str, ctx: KernelContext) -> Callable[[Sequence[Any]]
 
 
 def _called(function: str, tensors: Sequence[Any], ctx: KernelContext) -> Any:
-    """What a function returns, one value alone or several."""
+    """Return a function's results, a single value or a tuple."""
     made = function_call(function, ctx)(tensors)
     return made[0] if len(made) == 1 else tuple(made)
 
 
 @compute("PartitionedCall", "StatefulPartitionedCall")
 def _call(xp: Any, *args: Any, ctx: KernelContext) -> Any:
-    """Also of nodes whose type is the function's name: these take tensors one by one, the others a list."""
+    """Call a function. Nodes named after the function pass tensors one by one, others as a list."""
     if ctx.op.type in ctx.op.graph.functions:
         return _called(ctx.op.type, args, ctx)
     return _called(ctx.op.attrs["f"].name, args[0], ctx)
@@ -175,8 +175,7 @@ def _symbolic_gradient(xp: ArrayModule, input: list[Any], *, f: Any, ctx: Kernel
 
 
 def _derived(graph: Any, name: str) -> FunctionBody:
-    """The function that takes a function's arguments and the gradients of its results, and gives those of the
-    arguments."""
+    """Return a function from another function's arguments and result gradients to the argument gradients."""
     body: FunctionBody = above("gpuplace.graphdef.function_def", "body_of")(graph, name)
     with body.graph.as_default():
         given = [
@@ -198,11 +197,11 @@ def _of_call(op: Operation, *grads: Any) -> Any:
 
 
 def symbolic_gradient_of_call(op: Operation, *grads: Any) -> list[Tensor]:
-    """The gradients of a call's inputs, by a ``SymbolicGradient``.
+    """Return the gradients of a call's inputs, through a ``SymbolicGradient``.
 
     Args:
         op: the call.
-        *grads: the gradients of its outputs; None for those that have none.
+        *grads: the gradients of its outputs, or None.
     """
     given = [
         zeros_like(tensor) if one is None else convert_to_tensor(one)

@@ -1,13 +1,13 @@
-"""``tf.cond``: one of two functions, by the value of a tensor.
+"""``tf.cond``: select one of two functions by the value of a tensor.
 
 ::
 
-              +--0-- pivot for false: what the branch without inputs waits for
+              +--0-- pivot for false, on which operations without inputs depend
     pred -> Switch                                                                   x -> Switch(pred) -0-> Neg -+
               +--1-- pivot for true                                                             +-1-> Exp ------ Merge
 
-Both functions are called once, when the graph is built; what they make is part of a ``CondContext``, so that only one
-branch runs. What a branch takes from outside is there in either case.
+Both functions are called once, when the graph is built. Their operations belong to a ``CondContext``, so that only one
+branch runs. Inputs of a branch from outside are computed in upper or lower case.
 
 Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
 """
@@ -38,8 +38,8 @@ class CondContext(ControlFlowContext):
     """One branch of a conditional.
 
     Args:
-        pred: the tensor that decides.
-        pivot: its value in this branch.
+        pred: the predicate tensor.
+        pivot: the predicate's value in this branch.
         branch: 1 for true, 0 for false.
     """
 
@@ -53,10 +53,10 @@ class CondContext(ControlFlowContext):
         pivot.op._set_control_flow_context(self)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The branch as a ``CondContextDef``.
+        """Return the branch as a ``CondContextDef``.
 
         Args:
-            export_scope: a scope for the names to lack; None: none.
+            export_scope: a scope to strip from the names; None: none.
 
         Returns:
             The message; None if the branch is not in the scope.
@@ -65,29 +65,29 @@ class CondContext(ControlFlowContext):
 
     @staticmethod
     def from_proto(context_def: Any, import_scope: str | None = None) -> Any:
-        """The branch whose operations are in the default graph.
+        """Return a branch whose operations are in the default graph.
 
         Args:
             context_def: a ``CondContextDef``.
-            import_scope: the scope that they are in; None: they have the names that the message says.
+            import_scope: the scope of these operations; None: they have the names in the message.
 
         Raises:
-            KeyError: there is no such tensor.
+            KeyError: a tensor does not exist.
         """
         return above("gpuplace.saving.protos", "branch_from_proto")(context_def, import_scope)
 
     @property
     def grad_state(self) -> Any:
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         loop = self.GetWhileContext()
         return None if loop is None else loop.grad_state
 
     def GetControlPivot(self) -> Tensor:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         return self.pivot
 
     def IsCondContext(self) -> bool:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         return True
 
     def _know(self, tensor: Tensor) -> None:
@@ -97,7 +97,7 @@ class CondContext(ControlFlowContext):
             context = context.outer_context
 
     def _from_around(self, val: Tensor) -> Tensor:
-        """What stands for a value around this branch."""
+        """Return the substitute for a value in the contexts around this branch."""
         self._values.add(val)
         if self.outer_context is None:
             return val
@@ -107,7 +107,7 @@ class CondContext(ControlFlowContext):
         return found
 
     def AddValue(self, val: Tensor) -> Tensor:  # noqa: N802
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         if val in self._values:
             return self._external_values.get(val, val)
         found = self._from_around(val)
@@ -122,7 +122,7 @@ class CondContext(ControlFlowContext):
         return found
 
     def add_op(self, op: Operation) -> None:
-        """As for any context."""
+        """See ``ControlFlowContext``."""
         self._add_inside(op)
 
     def _add_inside(self, op: Operation) -> None:
@@ -148,7 +148,7 @@ class CondContext(ControlFlowContext):
             self.outer_context.AddInnerOp(op)
 
     def _result(self, value: Any) -> Any:
-        """What a branch gives, as a tensor that is there in this branch only."""
+        """Return a result of the branch as a tensor that is only live in this branch."""
         if isinstance(value, Operation):
             return control.with_dependencies([value], self.pivot)
         tensor = convert_to_tensor(flow_of(value))
@@ -159,10 +159,10 @@ class CondContext(ControlFlowContext):
         return found
 
     def build(self, function: Callable[[], Any], argument: str) -> tuple[Any, list[Tensor]]:
-        """Calls the function of the branch; returns what it gives, and its tensors.
+        """Call the branch's function; return its results, and their tensors.
 
         Raises:
-            ValueError: it gives nothing.
+            ValueError: the function returns nothing.
         """
         self.Enter()
         try:
@@ -177,12 +177,12 @@ class CondContext(ControlFlowContext):
 
 
 def flow_of(value: Any) -> Any:
-    """The tensor that stands for an array of tensors; other values as they are."""
+    """Return the flow of a tensor array; other values unchanged."""
     return value.flow if hasattr(value, "flow") and hasattr(value, "with_flow") else value
 
 
 def with_flows(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-    """Tensors, as arrays of tensors where the originals are."""
+    """Return tensors, as tensor arrays where the originals are."""
     return [
         original.with_flow(tensor) if hasattr(original, "with_flow") else tensor
         for original, tensor in zip(originals, tensors, strict=True)
@@ -192,7 +192,7 @@ def with_flows(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
 def _with_equal_positions(
     given: Any, ours: Sequence[Tensor], theirs: Sequence[Tensor]
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """What two branches give, the positions of slices as int64 where they are int32 in one and int64 in the other."""
+    """Return the results of two branches; slice positions become int64 if they are int64 in either branch."""
     flags: list[bool] = []
     for value in nest.flatten(given):
         count = len(nest.flatten(value, opens_slices=True))
@@ -237,7 +237,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """What ``true_fn`` gives where ``pred`` is true, else what ``false_fn`` gives.
+    """Return the result of ``true_fn`` if ``pred`` is true, otherwise that of ``false_fn``.
 
     >>> import gpuplace as tf
     >>> is_large = tf.constant(3) > 2
@@ -246,23 +246,22 @@ def cond(
 
     Args:
         pred: a scalar bool tensor.
-        true_fn: takes nothing and gives tensors, in any structure of lists, tuples and dicts; operations count as
-            tensors that are there when they are done.
-        false_fn: gives the same structure, of the same dtypes; shapes may differ.
-        strict: whether a list or tuple of one stays one; otherwise its item is returned.
+        true_fn: a function without arguments that returns tensors, in any structure of lists, tuples and dicts; a
+            returned operation becomes a tensor that is available when the operation is done.
+        false_fn: a function that returns the same structure with the same dtypes; shapes may differ.
+        strict: whether a list or tuple of one item stays one; otherwise the item is returned.
         name: name of the scope.
-        fn1: deprecated name of ``true_fn``; one of the two is given.
-        fn2: deprecated name of ``false_fn``; one of the two is given.
+        fn1: deprecated name of ``true_fn``.
+        fn2: deprecated name of ``false_fn``.
 
     Returns:
-        The structure that the functions give, with tensors that are there whichever of them ran. In a ``tf.function``,
-        and after ``tf.enable_control_flow_v2``, it is made of one node ``If``, whose branches are functions, and
-        ``strict``, ``fn1`` and ``fn2`` do not count.
+        The structure that the functions return. In a ``tf.function``, and after ``tf.enable_control_flow_v2``, it comes
+        from one ``If`` node whose branches are functions, and ``strict``, ``fn1`` and ``fn2`` are ignored.
 
     Raises:
-        TypeError: a function is missing, given twice or cannot be called, ``pred`` is a Python bool or a tensor of
-            another dtype, or structures of different types.
-        ValueError: different structures or types of tensors, or nothing is returned.
+        TypeError: a function is missing, given twice or not callable, ``pred`` is a Python bool or a tensor of another
+            dtype, or the structures have different types.
+        ValueError: the structures or dtypes differ, or the functions return nothing.
     """
     if control_flow_util.EnableControlFlowV2(get_default_graph()):
         return control_flow_util.functional("cond")(pred, true_fn, false_fn, name)
@@ -305,7 +304,7 @@ def cond(
 
 
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """``cond``, without operations of its own where the value is known when the graph is built.
+    """``cond`` without extra operations if the predicate is static.
 
     Args:
         pred: a bool, or a scalar bool tensor.
@@ -313,7 +312,7 @@ def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any
         false_fn: as for ``cond``.
 
     Returns:
-        What one of the functions gives; for a tensor whose value is not known, as ``cond``.
+        The result of one of the functions, or of ``cond`` if the predicate is not static.
     """
     if hasattr(pred, "_as_graph_element") or isinstance(pred, Tensor):
         value = constant_value(convert_to_tensor(pred))

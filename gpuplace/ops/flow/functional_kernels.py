@@ -1,8 +1,8 @@
-"""What computes conditionals and loops whose branches, conditions and bodies are functions, and their shapes.
+"""Kernels and shapes of functional conditionals and loops, whose branches, conditions and bodies are functions.
 
     If(cond, x, then_branch, else_branch)        calls one of two functions
-    While(x, cond, body)                         calls ``body`` as long as ``cond`` is true of what it gave last
-    For(start, limit, delta, x, body)            calls ``body`` with each number of a range, and what it gave last
+    While(x, cond, body)                         calls ``body`` while ``cond`` of its last result is true
+    For(start, limit, delta, x, body)            calls ``body`` with each number of a range and its last result
 
 All of a function runs on the device of the node that calls it.
 
@@ -27,7 +27,7 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def is_true(value: Any) -> bool:
-    """Whether a value counts as true: a scalar that is not zero or empty, any other tensor that has elements.
+    """Return whether a value counts as true: a non-zero or non-empty scalar, or any other tensor with elements.
 
     Args:
         value: an array.
@@ -114,7 +114,7 @@ def _for(
 
 @compute("FakeParam")
 def _fake_param(xp: ArrayModule, *, dtype: Any, shape: Any) -> Array:
-    """What nobody reads: zeros, none of them along an axis of unknown size."""
+    """Return zeros for an input that is never read, with size 0 along axes of unknown size."""
     sizes = [0 if size is None else size for size in shape.sizes or ()]
     return xp.zeros(sizes, dtype.as_numpy_dtype)
 

@@ -1,6 +1,6 @@
-"""Gradient functions of the ops of conditionals and loops: each becomes its opposite.
+"""Gradient functions of conditional and loop ops: each becomes its opposite.
 
-    Merge <-> Switch     Exit <-> Enter     NextIteration: the gradient's own, added with the Switch
+    Merge <-> Switch     Exit <-> Enter     NextIteration: its own gradient, added with the Switch
 
 Source: tensorflow/python/ops/control_flow_grad.py, release 1.15.
 """
@@ -26,7 +26,7 @@ from gpuplace.typing import TensorLike
 
 @gradient("Switch", "RefSwitch")
 def _switch_grad(op: Operation, *grad: Any) -> Any:
-    """A loop's switch has its turn twice: first the merge is made, then the way back to it."""
+    """Gradient of a switch. A loop's switch is visited twice: first to make the merge, then to close the loop to it."""
     context = op._get_control_flow_context()
     if isinstance(context, WhileContext):
         state = get_default_graph()._get_control_flow_context().grad_state
@@ -51,7 +51,7 @@ def _switch_grad(op: Operation, *grad: Any) -> Any:
 
 
 def _merged(grads: Any, name: str) -> Any:
-    """The gradient of the branch that was taken; slices where one is."""
+    """Return the gradient of the branch that was taken, as slices if one of them is."""
     if all(isinstance(grad, Tensor) for grad in grads):
         return merge(list(grads), name=name)[0]
     slices = [grad if isinstance(grad, IndexedSlices) else _as_slices(grad) for grad in grads]
@@ -64,7 +64,7 @@ def _merged(grads: Any, name: str) -> Any:
 
 
 def _as_slices(grad: Tensor) -> IndexedSlices:
-    """All rows of a tensor as slices."""
+    """Return all rows of a tensor as slices."""
     shape = new("Shape", input=grad)
     return IndexedSlices(grad, range_of(0, shape[0]), shape)
 

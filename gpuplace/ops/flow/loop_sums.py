@@ -1,4 +1,4 @@
-"""Sums of the gradients of what comes into a loop from outside: each iteration adds its part (``b_acc``).
+"""Sums of the gradients of values from outside a loop: each iteration adds its part (``b_acc``).
 
 Source: tensorflow/python/ops/control_flow_ops.py (AddBackpropAccumulator, AddBackpropIndexedSlicesAccumulator), release
 1.15.
@@ -18,7 +18,7 @@ from gpuplace.shapes import TensorShape
 
 
 def add_accumulator(context: WhileContext, op: Operation, grad: Tensor) -> Tensor:
-    """Sums the gradient of a loop invariant, that ``op`` brings in, over the iterations."""
+    """Sum the gradient of a loop invariant, which ``op`` brings in, over the iterations."""
     with outside(context):
         zeros = _zero_accumulator(context, op, grad)
     return add_ring(context, zeros, lambda total: elementwise.add(total, grad), "b_acc", "b_acc")[0]
@@ -42,7 +42,7 @@ def _zero_accumulator(context: WhileContext, op: Operation, grad: Tensor) -> Ten
 
 
 def add_slices_accumulator(context: WhileContext, op: Operation, grad: IndexedSlices) -> IndexedSlices:
-    """As ``add_accumulator``, for slices: they are put one after another."""
+    """``add_accumulator`` for slices, which are concatenated."""
     values, indices, dense_shape = grad.values, grad.indices, grad.dense_shape
     with outside(context), inside(context.outer_context):
         sizes = values.shape.sizes

@@ -1,9 +1,9 @@
-"""``tf.gradients``: adds the operations that compute derivatives, by walking the graph backwards.
+"""``tf.gradients``: add the operations that compute derivatives, by walking the graph backwards.
 
-    x --> op --> y        an operation gets its turn when the gradients of all outputs that lead to a y are complete:
-                          pending[op] counts the uses of its outputs that are still to come. Then its gradients are
-    dx <- op' <- dy       summed (AddN), its gradient function adds operations under gradients/<op>_grad, and what that
-                          returns is handed on to the producers of its inputs.
+    x --> op --> y        an operation is processed once the gradients of all outputs that lead to a y are complete:
+                          pending[op] counts the remaining uses of its outputs. Then its gradients are
+    dx <- op' <- dy       summed (AddN), its gradient function adds operations under gradients/<op>_grad, and these
+                          gradients go on to the producers of its inputs.
 
 Source: tensorflow/python/ops/gradients_util.py, release 1.15 (order, names, messages).
 """
@@ -42,7 +42,7 @@ _TRAINABLE = frozenset("float16 float32 float64 complex64 complex128 resource va
 
 
 class AggregationMethod:
-    """How the gradients of a tensor that is used several times are summed: always by ``AddN`` here."""
+    """How to sum the gradients of a tensor with several uses; gpuplace always uses ``AddN``."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -51,7 +51,7 @@ class AggregationMethod:
 
 
 class UnconnectedGradients:
-    """What ``gradients`` gives for an ``x`` on which no ``y`` depends."""
+    """Result of ``gradients`` for an ``x`` on which no ``y`` depends."""
 
     NONE = "none"
     ZERO = "zero"
@@ -68,7 +68,7 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: str = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
+    """Return the derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     >>> import gpuplace as tf
     >>> x = tf.constant(3.0)
@@ -78,28 +78,27 @@ def gradients(
     Args:
         ys: a tensor, or a list of them.
         xs: a tensor or variable, or a list of them.
-        grad_ys: a list with the gradient of each ``y``, in its type and shape; ones where None.
-        name: name scope of what is added.
-        colocate_gradients_with_ops: place each gradient operation with the operation it belongs to.
-        gate_gradients: let the gradients of one operation wait for each other.
+        grad_ys: a list with the gradient of each ``y``, in its type and shape, or None for ones.
+        name: name scope of the new operations.
+        colocate_gradients_with_ops: whether to place each gradient operation with its operation.
+        gate_gradients: whether the gradients of one operation wait for each other.
         aggregation_method: see ``AggregationMethod``. None: its default.
-        stop_gradients: tensors that are treated as constants. None: none.
-        unconnected_gradients: ``"none"`` or ``"zero"``: what an ``x`` gets on which no ``y`` depends.
+        stop_gradients: tensors to treat as constants. None: none.
+        unconnected_gradients: ``"none"`` or ``"zero"``: the result for an ``x`` on which no ``y`` depends.
 
     Returns:
         A list of one tensor, ``IndexedSlices`` or None per ``x``, of its type and shape.
 
     Raises:
-        LookupError: an operation between has no gradient.
-        ValueError: lengths do not fit, an option has another value, or a gradient function returns something of the
-            wrong shape.
-        TypeError: a gradient of the wrong type, or complex ``ys`` without ``grad_ys``.
+        LookupError: an operation on the way has no gradient.
+        ValueError: lengths do not match, an option is invalid, or a gradient function returns the wrong shape.
+        TypeError: a gradient has the wrong type, or ``ys`` is complex and ``grad_ys`` None.
     """
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
         raise ValueError(
-            f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; it is 'none' or 'zero'"
+            f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; use 'none' or 'zero'"
         )
     ys, xs, stops = _as_list(ys), _as_list(xs), _as_list(stop_gradients)
     given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
@@ -126,7 +125,7 @@ def gradients(
 
 
 def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], given: Sequence[Tensor]) -> list[Any]:
-    """Derivatives as ``SymbolicGradient`` takes them from a function's body: integers have gradients too.
+    """Return derivatives in the body of a ``SymbolicGradient``, where integers have gradients too.
 
     The gradient of a cast is the cast back, also to and from integers. Bodies with loops or conditionals, whose
     counters are integers, are differentiated as by ``gradients``.
@@ -162,7 +161,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _target(x: TensorLike, name: str) -> Tensor:
-    """The tensor whose gradient stands for ``x``: the reference or handle of a variable."""
+    """Return the tensor whose gradient is that of ``x``: for a variable, its reference or handle."""
     if isinstance(x, ResourceVariable):
         return x.handle
     found = convert_to_tensor_or_indexed_slices(x, name=name, as_ref=True)
@@ -170,18 +169,18 @@ def _target(x: TensorLike, name: str) -> Tensor:
 
 
 def _within(x: Tensor, ys: Sequence[Tensor]) -> Tensor:
-    """The copy of a tensor in the body of the function that ``ys`` are of, where that has copies."""
+    """Return the copy of a tensor in the function body of ``ys``, if there is one."""
     graph = ys[0].graph if ys else x.graph
     found = graph.stand_in_for(x) if isinstance(graph, TracedGraph) and graph.by_value else None
     return x if found is None else found
 
 
 class _Captures:
-    """How functions that the ``ys`` are in use tensors of the graphs around them.
+    """How functions that contain the ``ys`` capture tensors of outer graphs.
 
     Args:
-        graph: that of the ``ys``.
-        xs: tensors that are looked at as they are, also where they stand for others.
+        graph: the graph of the ``ys``.
+        xs: tensors to use directly, even if they are captures of others.
     """
 
     def __init__(self, graph: Graph, xs: Sequence[Tensor]) -> None:
@@ -195,7 +194,7 @@ class _Captures:
             graph = graph.outer
 
     def inputs(self, op: Operation) -> Sequence[Tensor]:
-        """The inputs of an operation; of the graphs around it where it takes what stands for such tensors."""
+        """Return the inputs of an operation, with captures replaced by the captured tensors of outer graphs."""
         return [self._origin(tensor) for tensor in op.inputs] if self._origins else op.inputs
 
     def _origin(self, tensor: Tensor) -> Tensor:
@@ -204,7 +203,7 @@ class _Captures:
         return tensor
 
     def consumers(self, tensor: Tensor) -> list[Operation]:
-        """What takes a tensor, also within functions."""
+        """Return the consumers of a tensor, including those within functions."""
         found = tensor.consumers()
         for inner in self._users.get(tensor, ()):
             found = [*found, *self.consumers(inner)]
@@ -212,7 +211,7 @@ class _Captures:
 
 
 def is_trainable(tensor: Tensor) -> bool:
-    """Whether gradients flow through a tensor of this type."""
+    """Return whether gradients flow through a tensor of this type."""
     return tensor.dtype.base_dtype.name in _TRAINABLE
 
 
@@ -260,7 +259,7 @@ def _check_given(gradient: Gradient, y: Tensor) -> None:
     elif wanted.is_complex:
         if not got.is_complex:
             raise TypeError(f"{start} complex-valued tensor {y} with type {wanted.name} must be real")
-    elif wanted is resource:  # the handle of a variable, whose gradient is a number
+    elif wanted is resource:  # a variable's handle, whose gradient is numeric
         if got is resource:
             raise TypeError(f"Input gradient {gradient} for resource tensor {y} should not be a resource")
     elif wanted is variant:
@@ -271,7 +270,7 @@ def _check_given(gradient: Gradient, y: Tensor) -> None:
 
 
 class _Walk:
-    """One walk backwards."""
+    """One backward walk."""
 
     def __init__(
         self,
@@ -289,25 +288,25 @@ class _Walk:
         self.graph: Graph = graph_for(ys[0] if ys else xs[0])
         self.captures = _Captures(ys[0].graph if ys else xs[0].graph, xs)
         self.grads: dict[Operation, list[Any]] = {}
-        """Per operation and output: a list of gradients, or their sum once that is made."""
+        """For each operation and output, a list of gradients, or their sum once it is computed."""
         to_ops = _unique(y.op for y in ys)
         self.from_ops = _unique(x.op for x in xs)
         self.to_ops = to_ops
         self.stops = stops
         self.pending: dict[Operation, int] = {}
         self.loops: LoopGradients | None = None
-        """The gradients of loops, where there are any."""
+        """The gradients of loops, if there are any."""
         self.stop_ops: set[Operation] = set()
         self.queue: deque[Operation] = deque()
 
     def near(self, op: Operation | None, ignore_existing: bool = False) -> Any:
-        """A scope in which what is added is placed with ``op``, where that was asked for."""
+        """Return a scope that colocates new operations with ``op`` if requested."""
         if not self.colocate:
             return contextlib.nullcontext()
         return self.graph.colocate_with(op, ignore_existing)
 
     def start(self, initial: Sequence[Gradient]) -> None:
-        """Gives the ``ys`` their gradients."""
+        """Set the gradients of the ``ys``."""
         between, reached = _between(self.to_ops, self.from_ops, self.captures, self.has_gradient)
         self._begin_loops(between)
         self.pending = _count_pending(between, self.captures)
@@ -328,7 +327,7 @@ class _Walk:
         } | {tensor.op for tensor in self.stops}
 
     def _begin_loops(self, between: dict[Operation, None]) -> None:
-        """Adds a loop for every loop that gradients go through."""
+        """Add a loop for each loop on the way."""
         for op in list(between):
             if is_exit(op):
                 self.loops = self.loops or LoopGradients()
@@ -341,11 +340,11 @@ class _Walk:
             self._add(left, self.loops.zeros_for_exit(left))
 
     def _inside(self, op: Operation, before: bool) -> Any:
-        """A block in which what is added belongs to the gradient of the loop that ``op`` is in."""
+        """Return a block whose operations belong to the gradient of the loop of ``op``."""
         return contextlib.nullcontext() if self.loops is None else self.loops.inside_of(op, before)
 
     def run(self) -> None:
-        """Works until no operation is ready."""
+        """Process operations until none is ready."""
         while self.queue:
             op = self.queue.popleft()
             with self.near(op):
@@ -353,12 +352,12 @@ class _Walk:
                     out = self._summed(op)
                 with self._inside(op, before=False):
                     self._go_through(op, out)
-            self._update_pending(op)  # what it adds, zeros for unused exits, belongs to other operations
+            self._update_pending(op)  # it adds zeros for unused exits, which belong to other operations
         if self.loops is not None:
             self.loops.finish()
 
     def _go_through(self, op: Operation, out: list[Any]) -> None:
-        """Adds the gradients of the inputs, for those of the outputs."""
+        """Add the gradients of the inputs from those of the outputs."""
         self._check_not_through_loop_variable(op)
         found: Sequence[Any] = (None,) * len(op.inputs)
         if op not in self.stop_ops and any(gradient is not None for gradient in out):
@@ -371,13 +370,13 @@ class _Walk:
                 self._hand_on(op, tensor, gradient)
 
     def _skipping(self, op: Operation) -> Any:
-        """A block that leaves out what leads to no ``x``: of an integer power, the logarithm, which integers lack."""
+        """Return a block that skips gradients leading to no ``x``, such as the logarithm in an integer power."""
         if not self.is_symbolic:
             return contextlib.nullcontext()
         return skipping(op, {i for i, tensor in enumerate(op.inputs) if tensor.op not in self.pending})
 
     def _check_not_through_loop_variable(self, op: Operation) -> None:
-        """ValueError where the walk leaves, within a loop's body, the iteration by the way that its variables come."""
+        """Raise ValueError if the walk leaves an iteration of a loop through a loop variable."""
         context = op._get_control_flow_context()
         if op.type not in SWITCHES or context is None or not context.IsWhileContext():
             return
@@ -398,7 +397,7 @@ class _Walk:
                 queue.extend(tensor.op for tensor in self.captures.inputs(found))
 
     def _update_pending(self, op: Operation) -> None:
-        """Counts the uses of the inputs down; those of which the last one is done are ready."""
+        """Count down the uses of the inputs; operations without remaining uses become ready."""
         for tensor in self.captures.inputs(op):
             source = tensor.op
             if source not in self.pending:
@@ -412,7 +411,7 @@ class _Walk:
                     self.queue.append(source)
 
     def _defer_exit(self, loops: LoopGradients, left: Tensor) -> None:
-        """Waits until all that a loop gives has its gradients; then all of it is ready."""
+        """Wait until all results of a loop have gradients; then all of them are ready."""
         state = loops.state_of(left.op, before=False)
         assert state is not None
         state.deferred_exits.append(left)
@@ -428,7 +427,7 @@ class _Walk:
             self.queue.append(one.op)
 
     def _differentiate(self, op: Operation, function: Any, out: list[Any]) -> list[Any]:
-        """Calls the gradient function of ``op``, with zeros for outputs without a gradient."""
+        """Call the gradient function of ``op``, with zeros for outputs without a gradient."""
         for i, gradient in enumerate(out):
             if gradient is None and self.has_gradient(op.outputs[i]):
                 out[i] = zeros_of(op, i) if self.loops is None else self.loops.zeros(op, i)
@@ -463,11 +462,11 @@ class _Walk:
         slots = self.grads.setdefault(tensor.op, [[] for _ in tensor.op.outputs])
         if isinstance(slots[tensor.value_index], list):
             slots[tensor.value_index].append(gradient)
-        else:  # of a loop's switch, which has its turn twice
+        else:  # a loop's switch, which is processed twice
             slots[tensor.value_index] = gradient
 
     def _summed(self, op: Operation) -> list[Any]:
-        """The gradients of the outputs, each one tensor, slices or None; kept for ``result``."""
+        """Return the gradient of each output: one tensor, slices or None; keep them for ``result``."""
         slots = self.grads.get(op)
         if slots is None:
             return [None] * len(op.outputs)
@@ -485,7 +484,7 @@ class _Walk:
         return slots
 
     def _add_n(self, summands: Sequence[Tensor]) -> Tensor:
-        """Sums per device, then over the devices."""
+        """Sum on each device, then across devices."""
         by_device: dict[str, list[Tensor]] = {}
         for tensor in summands:
             by_device.setdefault(tensor.device, []).append(tensor)
@@ -497,10 +496,10 @@ class _Walk:
         return _add_n(sums)
 
     def result(self, x: Tensor) -> Any:
-        """The gradient of ``x``; None where nothing depends on it."""
+        """Return the gradient of ``x``; None if nothing depends on it."""
         slots = self.grads.get(x.op)
         found = None if slots is None else slots[x.value_index]
-        if isinstance(found, list):  # x.op itself had no turn: nothing before a y leads through it
+        if isinstance(found, list):  # x.op was not processed: no path to a y leads through it
             found = None if not found else found[0] if len(found) == 1 else self._add_n(found)
         return found
 
@@ -515,9 +514,7 @@ def _between(
     captures: _Captures,
     has_gradient: Callable[[Tensor], bool],
 ) -> tuple[dict[Operation, None], set[Operation]]:
-    """The operations between ``from_ops`` and ``to_ops``, in the order in which they are found; and the ``to_ops``
-    that are reached.
-    """
+    """Return the operations between ``from_ops`` and ``to_ops`` in search order, and the reached ``to_ops``."""
     reached: set[Operation] = set()
     queue = deque(from_ops)
     while queue:
@@ -540,7 +537,7 @@ def _between(
 
 
 def _count_pending(between: Mapping[Operation, None], captures: _Captures) -> dict[Operation, int]:
-    """How many uses of each operation's outputs there are among these operations."""
+    """Count the uses of each operation's outputs among these operations."""
     pending = dict.fromkeys(between, 0)
     for op in between:
         for tensor in captures.inputs(op):
@@ -571,7 +568,7 @@ def _add_n(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def sum_of_slices(gradients_of_one: Sequence[Gradient]) -> Gradient:
-    """The sum of gradients of which some are slices: slices, by concatenation, where all are."""
+    """Sum gradients some of which are slices; if all are, return their concatenation."""
     if any(isinstance(gradient, Tensor) for gradient in gradients_of_one):
         return new("AddN", inputs=list(gradients_of_one))
     slices = _as_indexed_slices_list(list(gradients_of_one))

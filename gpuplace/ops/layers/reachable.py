@@ -1,4 +1,4 @@
-"""What can be reached from tensors along the edges of a graph."""
+"""The tensors and operations reachable from tensors along the edges of a graph."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from gpuplace.graph.operation import Operation, Tensor
 
 
 def reachable_from(inputs: Iterable[Any], targets: Iterable[Any] | None = None) -> set[Any]:
-    """What can be reached from tensors along the edges of the graph, control edges among them.
+    """Return everything reachable from tensors along the edges of a graph, including control edges.
 
     Args:
         inputs: tensors, operations or variables.
-        targets: where these are all found, no more is looked for; None: everything is.
+        targets: stop once all of these are reached; None: search everything.
 
     Returns:
-        The inputs, and the tensors and operations behind them.
+        The inputs, and the tensors and operations reachable from them.
 
     Raises:
-        TypeError: something else.
+        TypeError: an item is not an operation, variable or tensor.
     """
     reached = set(inputs)
     waiting = list(reached)

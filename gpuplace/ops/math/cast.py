@@ -37,23 +37,23 @@ __all__ = [
 
 
 def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """Returns ``x`` with another element type; as it is where it has that type.
+    """Return ``x`` with another dtype, or ``x`` itself if it already has that dtype.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.cast([1.9, -1.9], tf.int32)).tolist()
     [1, -1]
 
     Args:
-        x: numbers or bools of any shape; of a sparse tensor or slices the values are cast.
-        dtype: the type wanted. To integers fractions are cut off; to real types the real part is kept; to bool
-            everything but zero is True.
+        x: numbers or bools of any shape; for a sparse tensor or ``IndexedSlices``, the values are cast.
+        dtype: the new dtype. Casts to integers truncate; casts to real types keep the real part; to bool, everything
+            but zero is True.
         name: name of the op.
 
     Returns:
         A tensor of type ``dtype``, in ``x``'s shape.
 
     Raises:
-        TypeError: ``dtype`` is no type, or ``x`` cannot become a tensor.
+        TypeError: ``dtype`` is not a type, or ``x`` cannot become a tensor.
     """
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype.base_dtype is wanted:
@@ -76,7 +76,7 @@ def _cast(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[
         raise UnimplementedError.of(
             f"Cast {attrs['SrcT'].name} to {attrs['DstT'].name} is not supported",
             op=op,
-            hint="tf.string_to_number and tf.as_string convert texts",
+            hint="convert strings with tf.string_to_number and tf.as_string",
         )
     wanted = attrs["DstT"].as_numpy_dtype
     if attrs["SrcT"].is_complex and not attrs["DstT"].is_complex:
@@ -99,7 +99,7 @@ def _cast_grad(op: Operation, grad: Tensor) -> Tensor | None:
 
 
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """Returns ``value`` with another element type; what is out of its range becomes its least or greatest value.
+    """Return ``value`` with another dtype; values out of its range become its minimum or maximum.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.saturate_cast([300.0, -5.0], tf.uint8)).tolist()
@@ -107,7 +107,7 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
 
     Args:
         value: real numbers of any shape.
-        dtype: the type wanted.
+        dtype: the new dtype.
         name: name of the last op.
 
     Returns:
@@ -125,98 +125,98 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
 
 
 def to_float(x: TensorLike, name: str = "ToFloat") -> Tensor:
-    """Casts to float32. Deprecated in 1.15; use ``cast``.
+    """Cast to float32. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        float32, in ``x``'s shape; ``x`` itself where it has that type.
+        float32, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, float32, name=name)
 
 
 def to_double(x: TensorLike, name: str = "ToDouble") -> Tensor:
-    """Casts to float64. Deprecated in 1.15; use ``cast``.
+    """Cast to float64. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        float64, in ``x``'s shape; ``x`` itself where it has that type.
+        float64, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, float64, name=name)
 
 
 def to_int32(x: TensorLike, name: str = "ToInt32") -> Tensor:
-    """Casts to int32. Deprecated in 1.15; use ``cast``.
+    """Cast to int32. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        int32, in ``x``'s shape; ``x`` itself where it has that type.
+        int32, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, int32, name=name)
 
 
 def to_int64(x: TensorLike, name: str = "ToInt64") -> Tensor:
-    """Casts to int64. Deprecated in 1.15; use ``cast``.
+    """Cast to int64. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        int64, in ``x``'s shape; ``x`` itself where it has that type.
+        int64, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, int64, name=name)
 
 
 def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> Tensor:
-    """Casts to bfloat16. Deprecated in 1.15; use ``cast``.
+    """Cast to bfloat16. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        bfloat16, in ``x``'s shape; ``x`` itself where it has that type.
+        bfloat16, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, bfloat16, name=name)
 
 
 def to_complex64(x: TensorLike, name: str = "ToComplex64") -> Tensor:
-    """Casts to complex64. Deprecated in 1.15; use ``cast``.
+    """Cast to complex64. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        complex64, in ``x``'s shape; ``x`` itself where it has that type.
+        complex64, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, complex64, name=name)
 
 
 def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Tensor:
-    """Casts to complex128. Deprecated in 1.15; use ``cast``.
+    """Cast to complex128. Deprecated in 1.15; use ``cast``.
 
     Args:
         x: numbers or bools of any shape.
         name: name of the op.
 
     Returns:
-        complex128, in ``x``'s shape; ``x`` itself where it has that type.
+        complex128, in ``x``'s shape; ``x`` itself if it already has that type.
     """
     return cast(x, complex128, name=name)
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
-    """Returns the same bytes read as another type.
+    """Reinterpret the bytes as another type.
 
     >>> import gpuplace as tf
     >>> tf.bitcast(tf.zeros([2, 3]), tf.uint8).shape.as_list()  # four bytes a float
@@ -224,17 +224,17 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
     Args:
         input: numbers of any shape.
-        type: the number type to read them as. A narrower one adds a last dimension; a wider one takes the last
-            dimension, which must hold the parts of one element.
+        type: the new number type. A narrower type adds a last dimension; a wider one removes the last dimension, which
+            must hold the parts of one element.
         name: name of the op.
 
     Returns:
         A tensor of that type.
 
     Raises:
-        TypeError: one of the types is bool, string or another that has no fixed bytes.
-        ValueError: the last dimension is known not to hold one element.
-        InvalidArgumentError: when it runs: it does not.
+        TypeError: one of the types is bool, string or another type without a fixed size.
+        ValueError: the last dimension is known not to hold exactly one element.
+        InvalidArgumentError: at run time, the last dimension does not hold exactly one element.
     """
     return new("Bitcast", name, input=input, type=type)
 

@@ -1,13 +1,13 @@
-"""The op ``Einsum``: sums of products in Einstein's notation, with dots and repeated letters (`tf.einsum` adds none).
+"""The op ``Einsum``: sums of products in Einstein notation, with ellipses and repeated letters (`tf.einsum` adds none).
 
-The gradient of an operand is an ``Einsum`` too, of the gradient and the other operands::
+The gradient of an operand is also an ``Einsum``, of the gradient and the other operands::
 
     ab,bc->ac                 d/d(ab):  ac,bc->ab
-    abc->b                    d/d(abc): b,ac->bac, with ones for what was summed away
-    ...ab,bc->...ac           the dots come first, and what was broadcast is summed
+    abc->b                    d/d(abc): b,ac->bac, with ones for the summed dimensions
+    ...ab,bc->...ac           the ellipsis comes first, and broadcast dimensions are summed
 
 Source: tensorflow/core/kernels/einsum_op_impl.h, release 1.15; tensorflow/python/ops/linalg_grad.py, release 2.21
-(which operand gets what; 1.15 has no gradient).
+(the gradients; 1.15 has none).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _einsum(xp: ArrayModule, inputs: Sequence[Any], *, equation: bytes) -> Array
 
 
 def _sizes(terms: Sequence[str], inputs: Sequence[Any]) -> dict[str, int]:
-    """The size of every letter."""
+    """Return the size of each letter."""
     sizes: dict[str, int] = {}
     for number, (term, value) in enumerate(zip(terms, inputs, strict=True)):
         head, dots, tail = term.partition(_DOTS)
@@ -117,7 +117,7 @@ def _of_operand(op: Operation, terms: list[str], result: str, number: int, grad:
     if not dots:
         return found
     count = rank - len(letters)
-    # The dots of the operand, then its letters: what the dots of others have more is summed.
+    # The operand's ellipsis, then its letters: extra ellipsis dimensions of the others are summed.
     numbers = new("Range", start=0, limit=rank, delta=1)
     first = new("ConcatV2", values=[numbers[len(head) : len(head) + count], numbers[: len(head)],
                                     numbers[len(head) + count :]], axis=0)  # fmt: skip

@@ -1,6 +1,6 @@
-"""Dimensions summed up, multiplied, or searched: reduce_*, and what is built from them.
+"""Reductions over dimensions: reduce_* and functions built on them.
 
-Without axes all dimensions are reduced, and the op gets a constant of all their numbers.
+Without axes, all dimensions are reduced, and the op's axes are a constant of all of them.
 
 Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/reduction_ops_common.cc, release 1.15.
 """
@@ -60,7 +60,7 @@ def _reduce(
     keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
     whole = axis is None
     if whole and not isinstance(input_tensor, Tensor):
-        axis = range_of(0, rank_of(input_tensor))  # only of a tensor proper is the rank looked at
+        axis = range_of(0, rank_of(input_tensor))  # only for a dense tensor
     output = new(
         op_type,
         name,
@@ -82,9 +82,9 @@ def _axes(x: TensorLike, axis: TensorLike) -> Any:
 
 
 def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
-    """The reduced dimensions, counted from the front; InvalidArgumentError if they are not valid.
+    """Return the dimensions to reduce, counted from the front; raise InvalidArgumentError if they are invalid.
 
-    One that is named twice counts once in 1.15, and is an error in 2.21.
+    A repeated dimension counts once in 1.15 and is an error in 2.21.
     """
     found = _counted_from_front(tuple(axes.ravel().tolist()), rank)
     if len(found) != axes.size and rules() == "2.21":
@@ -127,7 +127,7 @@ def _reduction_shape(op: Operation) -> Any:
 
 @variant_of(_reduce, op_type="Sum")
 def reduce_sum() -> None:
-    """Returns the sum over ``axis``; 0 where there is nothing.
+    """Return the sum over ``axis``; 0 if there are no elements.
 
     >>> import gpuplace as tf
     >>> x = tf.constant([[1, 2], [3, 4]])
@@ -138,26 +138,26 @@ def reduce_sum() -> None:
 
     Args:
         input_tensor: numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
 @binder("Sum", fresh=True)
 def _bind_sum(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    """One call for few elements, over the dimensions that are known beforehand, unless others are fed."""
+    """Use one call for few elements, over static dimensions, unless the step feeds others."""
     keep = attrs["keep_dims"]
     general = functools.partial(_sum, xp, keep_dims=keep)
     known, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
@@ -167,7 +167,7 @@ def _bind_sum(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Calla
     numbers, rank, reduce = known.tolist(), sizes.ndims, np.add.reduce
     try:
         axes = _dimensions(known, rank or 0)
-    except InvalidArgumentError:  # which is for the one who runs it
+    except InvalidArgumentError:  # reported at run time
         return general
 
     def small(input: Any, reduction_indices: Any) -> Any:
@@ -198,7 +198,7 @@ def _sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def _spread(op: Operation, grad: Tensor) -> Tensor:
-    """The gradient repeated over the reduced dimensions."""
+    """Return the gradient repeated over the reduced dimensions."""
     x, axes = op.inputs[0], constant_value(op.inputs[1])
     sizes = x.shape.sizes
     if sizes is not None and axes is not None:
@@ -221,7 +221,7 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _leave_shapes(op: Operation, sizes: list[int], gone: set[int], axes: Any) -> None:
-    """What TensorFlow leaves in a graph that meets a known shape and axes for the first time: how it works them out."""
+    """Add the unused ops that TensorFlow leaves in a graph when it first computes axes for a static shape."""
     key = tuple(sizes), tuple(int(axis) for axis in axes.reshape(-1))
     known: set[tuple[Any, Any]] = graph_for(op).attached.setdefault("reductions seen", set())
     if key in known:
@@ -232,11 +232,11 @@ def _leave_shapes(op: Operation, sizes: list[int], gone: set[int], axes: Any) ->
 
 
 def reduced_shape(input_shape: TensorLike, axes: TensorLike) -> Tensor:
-    """Returns a shape with 1 for the dimensions that a reduction takes away.
+    """Return a shape with 1 for the reduced dimensions.
 
     Args:
         input_shape: sizes, a vector of integers.
-        axes: which dimensions of it; negative ones count from the end.
+        axes: the reduced dimensions; negative values count from the end.
     """
     given, axes = cast(input_shape, int32), cast(axes, int32)
     count = (
@@ -256,24 +256,24 @@ def _divided(x: Any, y: Any) -> Tensor:
 
 @variant_of(_reduce, op_type="Mean")
 def reduce_mean() -> None:
-    """Returns the mean over ``axis``: of integers rounded towards zero, of no floating elements NaN.
+    """Return the mean over ``axis``: rounded towards zero for integers, NaN for no floating elements.
 
     Args:
         input_tensor: numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
@@ -311,24 +311,24 @@ def _mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 @variant_of(_reduce, op_type="Prod")
 def reduce_prod() -> None:
-    """Returns the product over ``axis``; 1 where there is nothing.
+    """Return the product over ``axis``; 1 if there are no elements.
 
     Args:
         input_tensor: numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
@@ -342,13 +342,13 @@ def _prod(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims:
 
 @gradient("Prod")
 def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """The product of all others: those before it times those after it, which is right even if elements are 0."""
+    """Gradient of a product: for each element the products before and after it, which is correct even for zeros."""
     x, given = op.inputs[0], shape_of(op.inputs[0])
     axes = reshape(op.inputs[1], [-1])
     kept = reduced_shape(given, op.inputs[1])
     repeats = _divided(given, kept)
     spread = new("Tile", input=reshape(grad, kept), multiples=repeats)
-    with x.graph.device("/cpu:0"):  # the kernel of ListDiff is there
+    with x.graph.device("/cpu:0"):  # ListDiff only has a CPU kernel
         count = rank_of(x)
         gone = cast((axes + count) % count, int32)
         rest = new("ListDiff", x=range_of(0, count), y=gone)
@@ -366,7 +366,7 @@ def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def _permuted_shape(op: Operation) -> TensorShape:
-    """The shape with the reduced dimensions first, as far as the graph tells."""
+    """Return the static shape with the reduced dimensions first."""
     sizes, axes = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None or axes is None:
         return UNKNOWN_SHAPE
@@ -376,47 +376,47 @@ def _permuted_shape(op: Operation) -> TensorShape:
 
 @variant_of(_reduce, op_type="Max")
 def reduce_max() -> None:
-    """Returns the maximum over ``axis``; the least value of the type where there is nothing.
+    """Return the maximum over ``axis``; the type's minimum if there are no elements.
 
     Args:
         input_tensor: real numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
 @variant_of(_reduce, op_type="Min")
 def reduce_min() -> None:
-    """Returns the minimum over ``axis``; the greatest value of the type where there is nothing.
+    """Return the minimum over ``axis``; the type's maximum if there are no elements.
 
     Args:
         input_tensor: real numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
@@ -449,7 +449,7 @@ def _extreme(
 
 @gradient("Max", "Min")
 def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """Shared equally by all elements that are the extreme one."""
+    """Gradient of a minimum or maximum, shared equally by all extreme elements."""
     x = op.inputs[0]
     kept = reduced_shape(shape_of(x), op.inputs[1])
     extreme, grad = reshape(op.outputs[0], kept), reshape(grad, kept)
@@ -460,47 +460,47 @@ def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 @variant_of(_reduce, op_type="Any")
 def reduce_any() -> None:
-    """Tells whether any element is True over ``axis``; False where there is nothing.
+    """Return whether any element over ``axis`` is True; False if there are no elements.
 
     Args:
         input_tensor: bool, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
         bool, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
 @variant_of(_reduce, op_type="All")
 def reduce_all() -> None:
-    """Tells whether all elements are True over ``axis``; True where there is nothing.
+    """Return whether all elements over ``axis`` are True; True if there are no elements.
 
     Args:
         input_tensor: bool, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
         bool, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
 
 
@@ -520,22 +520,22 @@ not_differentiable("Any", "All")
 def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the square root of the sum of squares over ``axis``.
+    """Return the square root of the sum of squares over ``axis``.
 
     Args:
         input_tensor: numbers of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
     return _reduce(input_tensor, axis, keepdims, name, op_type="EuclideanNorm")
 
@@ -544,7 +544,7 @@ def reduce_euclidean_norm(
 def _euclidean_norm(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims: bool) -> Array:
     axes = _dimensions(reduction_indices, input.ndim)
     squares = input * xp.conjugate(input)
-    if squares.dtype.kind == "c":  # of which the imaginary part is zero, where rounding leaves something
+    if squares.dtype.kind == "c":  # clears rounding errors: the imaginary part is zero
         squares = squares.real
     return xp.sqrt(xp.sum(squares, axis=axes, dtype=squares.dtype, keepdims=keep_dims)).astype(input.dtype)
 
@@ -557,7 +557,7 @@ def _euclidean_norm_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return x * scaled, None
 
 
-# Built from others
+# Composite reductions
 
 
 def reduce_logsumexp(
@@ -565,24 +565,24 @@ def reduce_logsumexp(
     None, reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns ``log(sum(exp(x)))`` over ``axis``, computed so that it does not overflow.
+    """Return ``log(sum(exp(x)))`` over ``axis``, computed without overflow.
 
     Args:
-        input_tensor: floating, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        input_tensor: floating-point, of any shape.
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the op.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: an argument and its deprecated name are both given, or a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
     axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_indices)
     keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
@@ -601,22 +601,22 @@ def reduce_logsumexp(
 def reduce_variance(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the mean squared distance from the mean over ``axis``.
+    """Return the variance over ``axis``: the mean squared distance from the mean.
 
     Args:
-        input_tensor: floating, of any shape; integers give rounded means.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        input_tensor: floating-point, of any shape; integers use rounded means.
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the scope.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
     with name_scope(name or "reduce_variance", None, [input_tensor]):
         means = reduce_mean(input_tensor, axis=axis, keepdims=True)
@@ -626,22 +626,22 @@ def reduce_variance(
 def reduce_std(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the standard deviation over ``axis``: the root of ``reduce_variance``.
+    """Return the standard deviation over ``axis``: the square root of ``reduce_variance``.
 
     Args:
-        input_tensor: floating, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        input_tensor: floating-point, of any shape.
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the scope.
 
     Returns:
-        ``input_tensor``'s type, without the dimensions in ``axis``.
+        A tensor of ``input_tensor``'s type, without the dimensions in ``axis``.
 
     Raises:
-        TypeError: another type.
-        ValueError: a constant axis that ``input_tensor`` does not have.
-        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+        TypeError: the type is not supported.
+        ValueError: a static axis is out of range.
+        InvalidArgumentError: at run time, an axis is out of range or occurs twice.
     """
     with name_scope(name or "reduce_std", None, [input_tensor]):
         return new("Sqrt", x=reduce_variance(input_tensor, axis=axis, keepdims=keepdims))
@@ -653,7 +653,7 @@ def count_nonzero(
     reduction_indices: TensorLike | None = None, keep_dims: bool | None = None, input: TensorLike | None =
     None,
 ) -> Tensor:  # fmt: skip
-    """Returns how many elements are not 0 (False, empty) over ``axis``.
+    """Return the number of elements over ``axis`` that are not 0, False or empty.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.count_nonzero([[0, 1], [2, 3]], axis=0)).tolist()
@@ -661,20 +661,20 @@ def count_nonzero(
 
     Args:
         input_tensor: numbers, bools or strings, of any shape.
-        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+        axis: the dimensions to reduce: an integer, a list or an int32 or int64 tensor; negative values count from
             the end. None: all.
-        keepdims: whether they stay, with size 1. None: False.
-        dtype: a number type for the counts.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
+        dtype: number type of the counts.
         name: name of the scope.
-        reduction_indices: the old name of ``axis``, deprecated.
-        keep_dims: the old name of ``keepdims``, deprecated.
-        input: another name of ``input_tensor``.
+        reduction_indices: deprecated name of ``axis``.
+        keep_dims: deprecated name of ``keepdims``.
+        input: alias of ``input_tensor``.
 
     Returns:
         Counts of type ``dtype``, without the dimensions in ``axis``.
 
     Raises:
-        ValueError: both an argument and its other name, or a constant axis out of range.
+        ValueError: an argument and its alias are both given, or a static axis is out of range.
     """
     input_tensor = deprecated_argument_lookup("input_tensor", input_tensor, "input", input)
     axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_indices)
@@ -691,7 +691,7 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the norm of vectors or matrices.
+    """Return the norm of vectors or matrices.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.norm([[3.0, 4.0], [0.0, 2.0]], axis=1)).tolist()
@@ -699,20 +699,20 @@ def norm(
 
     Args:
         tensor: floating or complex, of any shape.
-        ord: of vectors ``"euclidean"``, 1, 2, ``numpy.inf`` or another positive number; of matrices ``"euclidean"`` or
-            ``"fro"``, 1, 2 (the greatest singular value) or ``numpy.inf``.
-        axis: the dimension of vectors, a pair for matrices, or None for all elements as one vector.
-        keepdims: whether the reduced dimensions stay, with size 1. None: False.
+        ord: for vectors, ``"euclidean"``, 1, 2, ``numpy.inf`` or another positive number; for matrices, ``"euclidean"``
+            or ``"fro"``, 1, 2 (the largest singular value) or ``numpy.inf``.
+        axis: the dimension of vectors, a pair of dimensions for matrices, or None for all elements as one vector.
+        keepdims: whether to keep the reduced dimensions with size 1. None: False.
         name: name of the scope.
-        keep_dims: the old name of ``keepdims``, deprecated.
+        keep_dims: deprecated name of ``keepdims``.
 
     Returns:
-        ``tensor``'s type (for ``ord`` 1, infinity and others the real type of complex numbers), without the dimensions
-        in ``axis``.
+        ``tensor``'s type (the real type of complex numbers for ``ord`` other than 2 and ``"euclidean"``), without the
+        dimensions in ``axis``.
 
     Raises:
-        ValueError: an order that is not supported for the axes, or axes that are neither None, a number nor a pair.
-        TypeError: integers.
+        ValueError: the order is not supported for the axes, or ``axis`` is not None, a number or a pair.
+        TypeError: ``tensor`` holds integers.
     """
     keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
     is_matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
@@ -764,7 +764,7 @@ def norm(
 def normalize(
     tensor: TensorLike, ord: Any = "euclidean", axis: TensorLike | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Returns vectors or matrices divided by their norms, and the norms.
+    """Return vectors or matrices divided by their norms, and the norms.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.linalg.normalize([3.0, 4.0]))[0].tolist()
@@ -772,15 +772,15 @@ def normalize(
 
     Args:
         tensor: floating or complex, of any shape.
-        ord: which norm, as for ``tf.norm``.
-        axis: the dimension of vectors, a pair for matrices, or None for all elements as one vector.
+        ord: the norm, as for ``tf.norm``.
+        axis: the dimension of vectors, a pair of dimensions for matrices, or None for all elements as one vector.
         name: name of the scope.
 
     Returns:
         A tensor like ``tensor``, and the norms, with size 1 in the dimensions of ``axis``.
 
     Raises:
-        ValueError: as ``tf.norm``.
+        ValueError: as for ``tf.norm``.
     """
     with name_scope(name, "normalize", [tensor]):
         given = convert_to_tensor(tensor)
@@ -791,7 +791,7 @@ def normalize(
 
 
 def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:
-    """Of matrices along two axes, which keep their place with size 1."""
+    """Return the largest singular values of matrices along two axes, which stay in place with size 1."""
     rank = tensor.shape.ndims
     order: Any
     moved: Any
@@ -815,16 +815,16 @@ def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:
 def clip_by_norm(
     t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None
 ) -> Any:
-    """Returns ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``.
+    """Return ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.clip_by_norm([3.0, 4.0], 2.5)).tolist()
     [1.5, 2.0]
 
     Args:
-        t: floating, of any shape; of ``IndexedSlices`` their values are scaled, by the norm of these.
-        clip_norm: the greatest norm, a scalar above 0 of the same type.
-        axes: the dimensions of one vector; every other index has a norm of its own. None: all, one norm.
+        t: floating-point, of any shape; for ``IndexedSlices``, the values are scaled by their norm.
+        clip_norm: the maximum norm, a positive scalar of the same type.
+        axes: the dimensions of each vector with its own norm. None: all, for one norm.
         name: name of the last op.
 
     Returns:

@@ -1,15 +1,15 @@
-"""The arithmetic of convolutions and of their gradients, on NHWC images.
+"""Arithmetic of convolutions and their gradients, on NHWC images.
 
 With the windows of all images as the rows of a matrix (``windows``), a convolution is a product with the filter, and
-the gradient of the filter is that matrix transposed times the gradient. The gradient of the images is, where the
-window moves by single pixels, the convolution of the gradient with the filter turned around; else, and where images
-have few channels, the gradient times the filter transposed, added back onto the pixels that the windows cover.
+the filter's gradient is that matrix transposed times the output's gradient. For a stride of 1, the gradient of the
+images is the convolution of the output's gradient with the flipped filter. Otherwise, and for images with few channels,
+it is the output's gradient times the transposed filter, added back to the pixels under each window.
 
-The matrix of windows is many times larger than the images, so it is only ever there in pieces that the cache holds::
+The matrix of windows is many times larger than the images, so it only exists in pieces that fit in the cache::
 
     images --[piece of images, or of rows]--> windows as rows --@ filter--> the piece's part of the result
 
-Compiled loops (``numerics.compiled.window_loops``), where they are there and suit, need no such matrix.
+Compiled loops (``numerics.compiled.window_loops``), if available and suitable, do not need this matrix.
 
 Half-precision numbers are multiplied and summed as float32.
 """
@@ -29,34 +29,34 @@ from gpuplace.ops.nn.windows import FEW_CHANNELS, Window
 from gpuplace.typing import Array, ArrayModule
 
 _SUMMED_ROWS = 256
-"""Of so many windows at a time the gradient of a filter is summed, where that makes small products."""
+"""Number of windows in each partial sum of a filter's gradient, if that makes the products small."""
 
 _SUMMED_COLUMNS = 2048
-"""Likewise for images of few channels, whose windows are the columns of a matrix."""
+"""The same for images with few channels, whose windows are the columns of a matrix."""
 
 PART_BYTES = 1 << 20
-"""The gradient of a filter is summed in parts, which are then added up in order: as if a span took so much memory."""
+"""Memory, in bytes, of each part of a filter's gradient; the parts are summed in order."""
 
 _LEAST_TERMS = 1 << 20
-"""Fewer products are not worth a compiled loop."""
+"""Minimum number of products for which a compiled loop pays off."""
 
 _PIXEL_BYTES = 1 << 18
-"""A compiled loop goes over the weights once for each image: it has to have one pixel at least for so many bytes."""
+"""Bytes of weights for each pixel: a compiled loop reads all weights for each image, so images need enough pixels."""
 
 _LEAST_PIXELS = 4
-"""The loops take so many pixels of a line at a time, at least."""
+"""Minimum number of pixels in a line that the loops process at once."""
 
 _TILE_ROWS = 4
-"""The gradient of a filter has lines in such multiples."""
+"""The number of lines in a filter's gradient is a multiple of this."""
 
 
 def wide(array: Any) -> Any:
-    """Half-precision arrays as float32, in which products are summed."""
+    """Return half-precision arrays as float32, in which products are summed."""
     return array.astype("float32") if array.dtype.itemsize == 2 else array
 
 
 def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
-    """Convolution of images; fewer filter channels than image channels make groups."""
+    """Return the convolution of images; a filter with fewer input channels makes groups."""
     rows, columns, deep, filters = filter.shape
     batch, height, width, channels = images.shape
     groups = channels // deep
@@ -98,15 +98,15 @@ Loop = Callable[..., None]
 def find_loop(
     name: str, xp: ArrayModule, sizes: tuple[int, ...], shape: tuple[int, ...], window: Window, *arrays: Any
 ) -> Loop | None:
-    """The compiled loop for a convolution without groups, or the gradient of its filter; None if none suits.
+    """Return the compiled loop for an ungrouped convolution or its filter's gradient; None if none is suitable.
 
     Args:
-        name: of a function in ``window_loops``.
+        name: name of a function in ``window_loops``.
         xp: numpy or cupy.
-        sizes: of the images, NHWC.
-        shape: of the filter.
-        window: of the convolution.
-        *arrays: that the loop would be given.
+        sizes: NHWC sizes of the images.
+        shape: shape of the filter.
+        window: the convolution's window.
+        *arrays: the loop's array arguments.
     """
     rows, columns, deep, filters = shape
     itemsize = arrays[0].itemsize
@@ -134,17 +134,17 @@ def run_loop(
     bias: Any = None,
     relu: bool = False,
 ) -> None:
-    """Writes some lines of a convolution.
+    """Write some lines of a convolution's output.
 
     Args:
-        loop: compiled, ``convolution``.
+        loop: a compiled ``convolution``.
         images: ``[batch, height, width, channels]``.
-        matrix: the filter as ``side_by_side`` makes it of one with a line for each element of the window.
-        window: of the convolution.
+        matrix: ``side_by_side`` of the filter, as a matrix with one line for each element of the window.
+        window: the convolution's window.
         target: ``[batch, lines, out_width, filters]``.
-        lines: which these are.
-        bias: to be added, where there is one.
-        relu: whether what is negative then becomes zero.
+        lines: the lines to write.
+        bias: an optional bias to add.
+        relu: whether to apply a relu.
     """
     has_bias = bias is not None
     bias = matrix[0] if bias is None else np.require(bias, None, ("C", "A"))
@@ -159,17 +159,17 @@ def run_loop(
 
 
 def side_by_side(matrix: Any) -> Any:
-    """A matrix whose columns a compiled loop takes two units at a time: what it reads in a row lies together.
+    """Return a matrix in the layout of the compiled loops, which read two units of columns from contiguous memory.
 
-    Else a line would be far from the next one, often on another page: a convolution took three times as long or not, by
-    where the filter happened to lie.
+    Otherwise successive lines would be far apart, often on different pages, and the time of a convolution would vary by
+    a factor of three with the filter's address.
 
     Args:
         matrix: ``[lines, filters]``.
 
     Returns:
-        ``[lines, whole]``, aligned and in order, with as many columns as fill whole units; of its elements the first
-        ``lines * two`` are those of the first ``two`` columns, two units, line by line, and so on.
+        ``[lines, whole]``, aligned and contiguous, with columns padded to whole units. The first ``lines * two``
+        elements are those of the first ``two`` columns (two units), line by line, and so on.
     """
     deep, filters = matrix.shape
     whole, two = _whole(filters, matrix.itemsize), 2 * UNIT_BYTES // matrix.itemsize
@@ -185,20 +185,20 @@ def side_by_side(matrix: Any) -> Any:
 
 
 def _whole(filters: int, itemsize: int) -> int:
-    """Filters, filled up to whole units of the compiled loops."""
+    """Return the number of filters, rounded up to whole units of the compiled loops."""
     unit = UNIT_BYTES // itemsize
     return -(-filters // unit) * unit
 
 
 def _padded_size(images: Any, window: Window, lines: slice, out_width: int) -> int:
-    """How many elements the windows of some lines of the result see of an image with its border, and some more."""
+    """Return the number of padded image elements under the windows of some output lines, with some slack."""
     height = (lines.stop - lines.start - 1) * window.strides[0] + (window.rows - 1) * window.dilations[0] + 1
     across = (out_width - 1) * window.strides[1] + window.columns
     return height * across * images.shape[3] + _TILE_ROWS
 
 
 def _motion(images: Any, window: Window) -> tuple[int, int, int, int, int]:
-    """Border above and on the left, strides, and the distance of the window's lines."""
+    """Return the border above and on the left, the strides, and the spacing of the window's lines."""
     _, _, ((top, _), (left, _)) = window.geometry(images.shape[1], images.shape[2])
     return (top, left, *window.strides, window.dilations[0])
 
@@ -206,7 +206,7 @@ def _motion(images: Any, window: Window) -> tuple[int, int, int, int, int]:
 def images_gradient(
     xp: ArrayModule, shape: tuple[int, ...], filter: Array, grad: Array, window: Window
 ) -> Array:
-    """Gradient with respect to images of that shape."""
+    """Return the gradient with respect to images of that shape."""
     rows, columns, deep, filters = filter.shape
     groups = shape[3] // deep
     if groups > 1:
@@ -217,7 +217,7 @@ def images_gradient(
             for i, part in enumerate(xp.split(filter, groups, axis=3))
         ]
         return xp.concatenate(parts, axis=3)
-    scatters = deep < FEW_CHANNELS and 4 * deep <= filters  # which is the smaller matrix then, by far
+    scatters = deep < FEW_CHANNELS and 4 * deep <= filters  # the smaller matrix by far
     back = None if scatters else _way_back(window, shape)
     if back is not None:
         return convolve(xp, grad, filter[::-1, ::-1].transpose(0, 1, 3, 2), back)
@@ -245,7 +245,7 @@ def images_gradient(
 
 
 def _way_back(window: Window, shape: tuple[int, ...]) -> Window | None:
-    """The window of the convolution that leads from the output to images of that shape, None if none does."""
+    """Return the window of the convolution from the output back to images of that shape; None if there is none."""
     if window.strides != (1, 1):
         return None
     out_height, out_width, pads = window.geometry(shape[1], shape[2])
@@ -263,7 +263,7 @@ def _way_back(window: Window, shape: tuple[int, ...]) -> Window | None:
 
 
 def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, window: Window) -> Any:
-    """Gradient with respect to a filter of that shape."""
+    """Return the gradient with respect to a filter of that shape."""
     rows, columns, deep, filters = shape
     groups = images.shape[3] // deep
     if groups > 1:
@@ -317,7 +317,7 @@ def _filter_part(
     window: Window,
     spans: list[tuple[slice, slice]],
 ) -> Any:
-    """What some pieces of the output add to the gradient of a filter of that shape, as a matrix."""
+    """Return the contribution of some pieces of the output to a filter's gradient, as a matrix."""
     rows, columns, deep, filters = shape
     across = columns * deep
     whole = _whole(filters, images.itemsize)
@@ -332,7 +332,7 @@ def _filter_part(
 
 
 def cut_output(xp: ArrayModule, images: Array, window: Window) -> list[tuple[slice, slice]]:
-    """Cuts the output into pieces: slices of the images, and of the rows where images are large."""
+    """Cut the output into pieces: ranges of images and, for large images, of rows."""
     batch, height, width, channels = images.shape
     out_height, out_width, _ = window.geometry(height, width)
     if xp is not np:

@@ -1,10 +1,10 @@
-"""``tf.nn.rnn_cell``: what one step of a recurrent net does.
+"""``tf.nn.rnn_cell``: single steps of recurrent networks.
 
-A cell takes the input of a step and the state, and gives the output and the next state:
+A cell maps the input of a step and the state to the output and the next state:
 
     output, state = cell(inputs, state)        inputs [batch, size], output [batch, cell.output_size]
 
-Cells are layers: their variables are made at the first step and shared by the others.
+Cells are layers: the first step makes their variables, which later steps share.
 
 Source: tensorflow/python/ops/rnn_cell_impl.py and rnn_cell_wrapper_impl.py, release 1.15.
 """
@@ -41,15 +41,15 @@ __all__ = [
 
 
 _WEIGHTS_VARIABLE_NAME, _BIAS_VARIABLE_NAME = "kernel", "bias"
-"""Names that cells of scripts take from here."""
+"""Names that user-defined cells import from here."""
 
 
 def require_cell(name: str, cell: Any) -> None:
-    """TypeError where something is no cell.
+    """Raise TypeError if an object is not a cell.
 
     Args:
-        name: name of the argument, which is said.
-        cell: what was given.
+        name: name of the argument, for the message.
+        cell: the object to check.
     """
     wanted = (
         (hasattr(cell, "output_size"), "'output_size' property is missing"),
@@ -66,7 +66,7 @@ def require_cell(name: str, cell: Any) -> None:
 
 
 def _vectors(*parts: Any) -> list[Tensor | None]:
-    """Sizes as vectors: of a tensor, or of sizes that are all known; else None."""
+    """Return sizes as vectors: of a tensor, or of fully known sizes; otherwise None."""
     found: list[Tensor | None] = []
     for part in parts:
         if isinstance(part, Tensor):
@@ -78,10 +78,10 @@ def _vectors(*parts: Any) -> list[Tensor | None]:
 
 
 def joined_sizes(first: Any, second: Any) -> Any:
-    """The sizes of ``first`` followed by those of ``second``, as a tensor; each may be a tensor.
+    """Return the sizes of ``first`` followed by those of ``second``, as a tensor; each may be a tensor.
 
     Raises:
-        ValueError: one is not known.
+        ValueError: a size is unknown.
     """
     parts = _vectors(first, second)
     if None in parts:
@@ -90,7 +90,7 @@ def joined_sizes(first: Any, second: Any) -> Any:
 
 
 def known_sizes(first: Any, second: Any) -> TensorShape:
-    """What is known of the sizes of ``first`` followed by those of ``second``; leaves constants, as in TensorFlow."""
+    """Return the static sizes of ``first`` followed by those of ``second``; adds constants, as TensorFlow does."""
     _vectors(first, second)
     one, other = (_known(part) for part in (first, second))
     return one.concatenate(other)
@@ -129,13 +129,13 @@ def _checked(*inputs: Any) -> None:
 
 
 class RNNCell(Layer):
-    """A cell; a subclass has ``state_size``, ``output_size`` and ``call(inputs, state)``.
+    """Base class of cells; a subclass has ``state_size``, ``output_size`` and ``call(inputs, state)``.
 
     Args:
-        trainable: collect the variables among the trainable ones.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        trainable: whether to add the variables to the trainable variables.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config: tuple[str, ...] | None = ()
@@ -157,10 +157,10 @@ class RNNCell(Layer):
         raise NotImplementedError("Abstract method")
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the variables; without a method of its own a cell makes them in ``call``.
+        """Make the variables; a cell without this method makes them in ``call``.
 
         Args:
-            input_shape: what is known of the shape of the input.
+            input_shape: static shape of the input.
         """
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -180,18 +180,18 @@ class RNNCell(Layer):
     def get_initial_state(
         self, inputs: TensorLike | None = None, batch_size: Any = None, dtype: DTypeLike | None = None
     ) -> Any:
-        """A state of zeros for inputs.
+        """Return a zero state for inputs.
 
         Args:
-            inputs: the input of a step, whose batch size and type count; None: those given.
+            inputs: the input of a step, which determines batch size and dtype; None: use the arguments.
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
-            As ``zero_state``.
+            A state as from ``zero_state``.
 
         Raises:
-            ValueError: batch size or type are missing, or others than those of ``inputs``.
+            ValueError: batch size or dtype are missing, or differ from those of ``inputs``.
         """
         if inputs is not None:
             tensor = convert_to_tensor(inputs, name="inputs")
@@ -217,21 +217,21 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros.
+        """Return a zero state.
 
         Args:
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
-            The structure of ``state_size`` with tensors ``[batch_size, size]``.
+            Tensors ``[batch_size, size]`` in the structure of ``state_size``.
         """
         with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]):
             return zeros_of(self.state_size, batch_size, dtype)
 
 
 class LayerRNNCell(RNNCell):
-    """A cell that makes its variables in ``build``, straight in its own scope."""
+    """A cell that makes its variables in ``build``, directly in its own scope."""
 
     _num_units: int
 
@@ -260,7 +260,7 @@ class LayerRNNCell(RNNCell):
 
 
 class BasicRNNCell(LayerRNNCell):
-    """``output = state = activation([inputs, state] * kernel + bias)``.
+    """Basic cell: ``output = state = activation([inputs, state] * kernel + bias)``.
 
     >>> import gpuplace as tf
     >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
@@ -271,10 +271,10 @@ class BasicRNNCell(LayerRNNCell):
     Args:
         num_units: size of the output and the state.
         activation: a function from tensor to tensor; None: ``tanh``.
-        reuse: share variables that are there.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        reuse: whether to share existing variables.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config = ("num_units", "activation", "reuse")
@@ -294,13 +294,13 @@ class BasicRNNCell(LayerRNNCell):
         self._activation = trigonometry.tanh if activation is None else activation_of(activation)
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias.
+        """Make the kernel and the bias.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth = self._depth(input_shape)
         self._kernel = self.add_variable("kernel", [depth + self._num_units, self._num_units])
@@ -310,12 +310,12 @@ class BasicRNNCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         _checked(inputs, state)
@@ -325,17 +325,17 @@ class BasicRNNCell(LayerRNNCell):
 
 
 class GRUCell(LayerRNNCell):
-    """A gated recurrent unit.
+    """Gated recurrent unit (GRU).
 
     Args:
         num_units: size of the output and the state.
         activation: a function from tensor to tensor; None: ``tanh``.
-        reuse: share variables that are there.
-        kernel_initializer: of both kernels; None: the scope's.
-        bias_initializer: of both biases; None: ones for the gates, zeros for the candidate.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        reuse: whether to share existing variables.
+        kernel_initializer: initializer of both kernels; None: the scope's.
+        bias_initializer: initializer of both biases; None: ones for the gates, zeros for the candidate.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config = ("num_units", "kernel_initializer", "bias_initializer", "activation", "reuse")
@@ -359,13 +359,13 @@ class GRUCell(LayerRNNCell):
         self._bias_initializer = initializer_of(bias_initializer)
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernels and the biases.
+        """Make the kernels and the biases.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units, dtype = self._depth(input_shape), self._num_units, self._dtype or "float32"
         given = self._bias_initializer
@@ -385,12 +385,12 @@ class GRUCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         _checked(inputs, state)
@@ -409,16 +409,16 @@ class _StateTuple(NamedTuple):
 
 
 class LSTMStateTuple(_StateTuple):
-    """The state of an LSTM cell: ``c``, what it remembers, and ``h``, its output."""
+    """State of an LSTM cell: ``c``, the memory, and ``h``, the output."""
 
     __slots__ = ()
 
     @property
     def dtype(self) -> DType:
-        """The type of both.
+        """The common dtype of both tensors.
 
         Raises:
-            TypeError: they differ.
+            TypeError: the dtypes differ.
         """
         if self.c.dtype != self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
@@ -427,7 +427,7 @@ class LSTMStateTuple(_StateTuple):
 
 
 class BasicLSTMCell(LayerRNNCell):
-    """A long short-term memory without peepholes, clipping or projection.
+    """Long short-term memory (LSTM) without peepholes, clipping or projection.
 
     >>> import gpuplace as tf
     >>> cell = tf.nn.rnn_cell.BasicLSTMCell(4)
@@ -437,13 +437,13 @@ class BasicLSTMCell(LayerRNNCell):
 
     Args:
         num_units: size of the output and of both parts of the state.
-        forget_bias: added to the gates that forget.
-        state_is_tuple: the state is an ``LSTMStateTuple``; otherwise one tensor ``[batch, 2 * num_units]``.
+        forget_bias: added to the forget gates.
+        state_is_tuple: whether the state is an ``LSTMStateTuple``; otherwise one tensor ``[batch, 2 * num_units]``.
         activation: a function from tensor to tensor; None: ``tanh``.
-        reuse: share variables that are there.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        reuse: whether to share existing variables.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config = ("num_units", "forget_bias", "state_is_tuple", "activation", "reuse")
@@ -474,13 +474,13 @@ class BasicLSTMCell(LayerRNNCell):
         )
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias.
+        """Make the kernel and the bias.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units = self._depth(input_shape), self._num_units
         self._kernel = self.add_variable("kernel", [depth + units, 4 * units])
@@ -488,12 +488,12 @@ class BasicLSTMCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         _checked(inputs, state)
@@ -512,29 +512,29 @@ class BasicLSTMCell(LayerRNNCell):
 
 
 def _in_parts(count: int | None) -> Any:
-    """What cuts a variable into so many parts; None: nothing does."""
+    """Return a partitioner with ``count`` parts, or None."""
     return None if count is None else fixed_size_partitioner(count)
 
 
 class LSTMCell(LayerRNNCell):
-    """A long short-term memory, with peepholes, clipping and projection where wanted.
+    """Long short-term memory (LSTM) with optional peepholes, clipping and projection.
 
     Args:
-        num_units: size of what it remembers.
-        use_peepholes: the gates see what is remembered.
-        cell_clip: what is remembered is kept between minus this number and it; None: not clipped.
-        initializer: of the kernel, peepholes and projection; None: the scope's.
-        num_proj: size of the output, which is then a projection; None: ``num_units``, without one.
-        proj_clip: the projection is kept between minus this number and it; None: not clipped.
-        num_unit_shards: into how many parts the kernel is cut by rows; None: as the scope's partitioner says.
-        num_proj_shards: the same for the projection.
-        forget_bias: added to the gates that forget.
-        state_is_tuple: the state is an ``LSTMStateTuple``; otherwise one tensor.
+        num_units: size of the memory.
+        use_peepholes: whether to use peepholes, by which the gates see the memory.
+        cell_clip: bound of the memory's absolute values; None: no clipping.
+        initializer: initializer of the kernel, peepholes and projection; None: the scope's.
+        num_proj: size of the output's projection; None: no projection.
+        proj_clip: bound of the projection's absolute values; None: no clipping.
+        num_unit_shards: number of parts of the kernel, by rows; None: the scope's partitioner.
+        num_proj_shards: number of parts of the projection, by rows; None: the scope's partitioner.
+        forget_bias: added to the forget gates.
+        state_is_tuple: whether the state is an ``LSTMStateTuple``; otherwise one tensor.
         activation: a function from tensor to tensor; None: ``tanh``.
-        reuse: share variables that are there.
-        name: name of the cell; None: that of the class, made unique.
-        dtype: type of the variables; None: that of the first input.
-        **kwargs: those of ``tf.layers.Layer``.
+        reuse: whether to share existing variables.
+        name: name of the cell; None: the class name, made unique.
+        dtype: dtype of the variables; None: that of the first input.
+        **kwargs: arguments of ``tf.layers.Layer``.
     """
 
     _config = (
@@ -599,13 +599,13 @@ class LSTMCell(LayerRNNCell):
         return self._num_proj or self._num_units
 
     def build(self, input_shape: TensorLike) -> None:
-        """Makes the kernel and the bias, peepholes and the projection.
+        """Make the kernel, the bias, the peepholes and the projection.
 
         Args:
             input_shape: ``[batch, size]``.
 
         Raises:
-            ValueError: the size is not known.
+            ValueError: the size is unknown.
         """
         depth, units, made = self._depth(input_shape), self._num_units, self.add_variable
         of_state = units if self._num_proj is None else self._num_proj
@@ -630,12 +630,12 @@ class LSTMCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Run one step.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         _checked(inputs, state)
@@ -669,15 +669,15 @@ class LSTMCell(LayerRNNCell):
 
 
 class MultiRNNCell(RNNCell):
-    """Cells on top of each other: the output of one is the input of the next.
+    """Stacked cells: the output of each is the input of the next.
 
     Args:
-        cells: the cells, the lowest first.
-        state_is_tuple: the state is a tuple with one state a cell; otherwise one tensor.
+        cells: the cells, from input to output.
+        state_is_tuple: whether the state is a tuple with one state per cell; otherwise one tensor.
 
     Raises:
-        ValueError: there are none, or a cell's state is a tuple and this one's is not.
-        TypeError: ``cells`` is no list or tuple.
+        ValueError: there are no cells, or a cell's state is a tuple although ``state_is_tuple`` is False.
+        TypeError: ``cells`` is not a list or tuple.
     """
 
     def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
@@ -699,7 +699,7 @@ class MultiRNNCell(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """A tuple of the cells' sizes, or their sum."""
+        """A tuple of the cells' state sizes, or their sum."""
         sizes = tuple(cell.state_size for cell in self._cells)
         return sizes if self._state_is_tuple else sum(sizes)
 
@@ -709,11 +709,11 @@ class MultiRNNCell(RNNCell):
         return self._cells[-1].output_size
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros.
+        """Return a zero state.
 
         Args:
             batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
+            dtype: the dtype.
 
         Returns:
             A tuple of the cells' states, or one tensor.
@@ -725,25 +725,25 @@ class MultiRNNCell(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """The variables of the cells that are trained."""
+        """The trainable variables of the cells."""
         if not self.trainable:
             return []
         return [one for cell in self._cells if isinstance(cell, Layer) for one in cell.trainable_weights]
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """The variables of the cells that are not trained."""
+        """The non-trainable variables of the cells."""
         cells = [cell for cell in self._cells if isinstance(cell, Layer)]
         found = [] if self.trainable else [one for cell in cells for one in cell.trainable_weights]
         return [*found, *(one for cell in cells for one in cell.non_trainable_weights)]
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """One step of each cell.
+        """Run one step of each cell.
 
         Args:
             inputs: ``[batch, size]``.
             *args: the state.
-            **kwargs: nothing.
+            **kwargs: unused.
         """
         (state,) = args
         if self._state_is_tuple and not nest.is_nested(state):

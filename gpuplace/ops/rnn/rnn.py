@@ -1,4 +1,4 @@
-"""Cells run over sequences: step by step in the graph (``static_rnn``) or in a loop (``dynamic_rnn``).
+"""Run cells over sequences: step by step in the graph (``static_rnn``) or in a loop (``dynamic_rnn``).
 
     inputs [batch, time, size]  ->  TensorArray  ->  while_loop: read, cell, write  ->  outputs [batch, time, units]
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def batch_and_time_exchanged(x: Tensor) -> Tensor:
-    """Batch and time exchanged."""
+    """Swap the batch and time axes."""
     known = x.shape
     if known.ndims is not None and known.ndims < 2:
         return x
@@ -49,7 +49,7 @@ def batch_and_time_exchanged(x: Tensor) -> Tensor:
 
 
 def _batch_size(inputs: Sequence[Tensor]) -> Any:
-    """Of inputs with time first: an integer where it is known."""
+    """Return the batch size of time-major inputs, an integer if it is static."""
     for tensor in inputs:
         if tensor.shape.ndims is None:
             continue
@@ -74,7 +74,7 @@ def _state_dtype(given: Any, state: Any) -> Any:
 
 
 def cache_beside(scope: Any) -> None:
-    """Variables are read once, where they are, outside of loops."""
+    """Cache variables on their own devices, read once outside loops."""
     context = get_default_graph()._get_control_flow_context()
     outside = context is None or context.GetWhileContext() is None
     if outside and scope.caching_device is None:
@@ -92,7 +92,7 @@ def _initial_state(cell: Any, given: Any, batch_size: Any, dtype: Any, sentence:
 
 
 def _chosen(finished: Tensor, old: Any, new: Any) -> Any:
-    """The old value where a sequence is over, else the new one."""
+    """Return the old value for finished sequences, otherwise the new one."""
     if isinstance(old, TensorArray) or old.shape.ndims == 0:
         return new
     with get_default_graph().colocate_with(new.op):
@@ -109,7 +109,7 @@ def _step(
     call_cell: Callable[[], Any],
     without_conditionals: bool = False,
 ) -> Any:
-    """One step in which sequences that are over keep their state and give zeros."""
+    """Run one step in which finished sequences keep their state and output zeros."""
     old = [*nest.flatten(zero_output), *nest.flatten(state)]
     finished = time >= lengths
 
@@ -149,7 +149,7 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> Any:
-    """Runs a cell over sequences, in a loop.
+    """Run a cell over sequences, in a loop.
 
     >>> import gpuplace as tf
     >>> cell = tf.nn.rnn_cell.BasicLSTMCell(4)
@@ -159,23 +159,23 @@ def dynamic_rnn(
 
     Args:
         cell: the cell.
-        inputs: ``[batch, time, ...]``, or a structure of such.
-        sequence_length: the length of each sequence, integers, ``[batch]``; beyond it outputs are zero and the state
-            stays. None: all are as long as ``inputs``.
-        initial_state: the state to begin with; None: zeros.
-        dtype: type of state and outputs; needed where there is no ``initial_state``.
+        inputs: ``[batch, time, ...]``, or a structure of such tensors.
+        sequence_length: the length of each sequence, integers, ``[batch]``; beyond it, outputs are zero and the state
+            does not change. None: the full length of ``inputs``.
+        initial_state: the initial state; None: zeros.
+        dtype: dtype of state and outputs; required without ``initial_state``.
         parallel_iterations: as for ``while_loop``; None: 32.
         swap_memory: as for ``while_loop``.
-        time_major: ``inputs`` and outputs are ``[time, batch, ...]``.
+        time_major: whether ``inputs`` and outputs are ``[time, batch, ...]``.
         scope: the variable scope; None: ``"rnn"``.
 
     Returns:
         The outputs, ``[batch, time, cell.output_size]``, and the last state.
 
     Raises:
-        TypeError: ``cell`` is no cell.
-        ValueError: there is neither a state nor a type, or sizes are not known.
-        InvalidArgumentError: when it runs: ``sequence_length`` is not as long as the batch.
+        TypeError: ``cell`` is not a cell.
+        ValueError: neither a state nor a dtype is given, or sizes are unknown.
+        InvalidArgumentError: at run time, ``sequence_length`` does not have the length of the batch.
     """
     require_cell("cell", cell)
     with variable_scope(scope or "rnn") as opened:
@@ -306,28 +306,28 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> Any:
-    """Runs one cell forward over sequences and another one backward.
+    """Run one cell forward and another backward over sequences, in loops.
 
     Args:
-        cell_fw: the cell that goes forward.
-        cell_bw: the cell that goes backward.
-        inputs: ``[batch, time, ...]``, or a structure of such.
-        sequence_length: the length of each sequence, integers, ``[batch]``; None: all are as long as ``inputs``.
-        initial_state_fw: the state to begin with, forward; None: zeros.
-        initial_state_bw: the state to begin with, backward; None: zeros.
-        dtype: type of states and outputs; needed where a state is missing.
+        cell_fw: the forward cell.
+        cell_bw: the backward cell.
+        inputs: ``[batch, time, ...]``, or a structure of such tensors.
+        sequence_length: the length of each sequence, integers, ``[batch]``; None: the full length of ``inputs``.
+        initial_state_fw: the initial forward state; None: zeros.
+        initial_state_bw: the initial backward state; None: zeros.
+        dtype: dtype of states and outputs; required if a state is missing.
         parallel_iterations: as for ``while_loop``; None: 32.
         swap_memory: as for ``while_loop``.
-        time_major: ``inputs`` and outputs are ``[time, batch, ...]``.
+        time_major: whether ``inputs`` and outputs are ``[time, batch, ...]``.
         scope: the variable scope; None: ``"bidirectional_rnn"``.
 
     Returns:
-        A pair of outputs and a pair of last states, each forward and backward.
+        A pair of outputs and a pair of last states, forward and backward.
 
     Raises:
-        TypeError: one is no cell.
-        ValueError: there is neither a state nor a type, or sizes are not known.
-        InvalidArgumentError: when it runs: ``sequence_length`` is not as long as the batch.
+        TypeError: an argument is not a cell.
+        ValueError: neither a state nor a dtype is given, or sizes are unknown.
+        InvalidArgumentError: at run time, ``sequence_length`` does not have the length of the batch.
     """
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)
@@ -365,23 +365,23 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> Any:
-    """Runs a cell in a loop in which a function decides what comes next.
+    """Run a cell in a loop controlled by a function.
 
     Args:
         cell: the cell.
-        loop_fn: takes the time, the output and state of the step before, and a state of its own, all but the time None
-            at first; gives which sequences are over, the next input, the next state, what to keep as output, and its
-            own next state.
+        loop_fn: a function of the time, the output and state of the previous step, and its own loop state; initially
+            all but the time are None. It returns the finished sequences, the next input, the next cell state, the
+            output to emit, and its next loop state.
         parallel_iterations: as for ``while_loop``; None: 32.
         swap_memory: as for ``while_loop``.
         scope: the variable scope; None: ``"rnn"``.
 
     Returns:
-        TensorArrays of the outputs, the last state, and the function's own last state.
+        TensorArrays of the outputs, the last state, and the last loop state of ``loop_fn``.
 
     Raises:
-        TypeError: ``cell`` is no cell, or ``loop_fn`` no function.
-        ValueError: structures differ from step to step.
+        TypeError: ``cell`` is not a cell, or ``loop_fn`` is not callable.
+        ValueError: structures differ between steps.
     """
     require_cell("cell", cell)
     if not callable(loop_fn):
@@ -463,7 +463,7 @@ def static_rnn(
     sequence_length: TensorLike | None = None,
     scope: Any = None,
 ) -> Any:
-    """Runs a cell over sequences whose steps are all in the graph.
+    """Run a cell over sequences with all steps in the graph.
 
     >>> import gpuplace as tf
     >>> steps = tf.unstack(tf.zeros([2, 7, 3]), axis=1)
@@ -473,19 +473,19 @@ def static_rnn(
 
     Args:
         cell: the cell.
-        inputs: a list of the inputs, one a step, ``[batch, size]``, or structures of such.
-        initial_state: the state to begin with; None: zeros.
-        dtype: type of state and outputs; needed where there is no ``initial_state``.
-        sequence_length: the length of each sequence, integers, ``[batch]``; beyond it outputs are zero and the state
-            stays. None: all are as long as the list.
+        inputs: a list with the input of each step, ``[batch, size]``, or structures of such tensors.
+        initial_state: the initial state; None: zeros.
+        dtype: dtype of state and outputs; required without ``initial_state``.
+        sequence_length: the length of each sequence, integers, ``[batch]``; beyond it, outputs are zero and the state
+            does not change. None: the length of the list.
         scope: the variable scope; None: ``"rnn"``.
 
     Returns:
-        A list of outputs, one a step, and the last state.
+        A list with the output of each step, and the last state.
 
     Raises:
-        TypeError: ``cell`` is no cell, or ``inputs`` no list.
-        ValueError: there are no inputs, neither a state nor a type, or sizes are not known.
+        TypeError: ``cell`` is not a cell, or ``inputs`` is not a list.
+        ValueError: there are no inputs, neither a state nor a dtype is given, or sizes are unknown.
     """
     require_cell("cell", cell)
     if not nest.is_nested(inputs):
@@ -575,24 +575,24 @@ def static_bidirectional_rnn(
     sequence_length: TensorLike | None = None,
     scope: Any = None,
 ) -> Any:
-    """Runs one cell forward and another one backward over sequences whose steps are all in the graph.
+    """Run one cell forward and another backward over sequences with all steps in the graph.
 
     Args:
-        cell_fw: the cell that goes forward.
-        cell_bw: the cell that goes backward.
-        inputs: a list of the inputs, one a step, ``[batch, size]``, or structures of such.
-        initial_state_fw: the state to begin with, forward; None: zeros.
-        initial_state_bw: the state to begin with, backward; None: zeros.
-        dtype: type of states and outputs; needed where a state is missing.
-        sequence_length: the length of each sequence, integers, ``[batch]``; None: all are as long as the list.
+        cell_fw: the forward cell.
+        cell_bw: the backward cell.
+        inputs: a list with the input of each step, ``[batch, size]``, or structures of such tensors.
+        initial_state_fw: the initial forward state; None: zeros.
+        initial_state_bw: the initial backward state; None: zeros.
+        dtype: dtype of states and outputs; required if a state is missing.
+        sequence_length: the length of each sequence, integers, ``[batch]``; None: the length of the list.
         scope: the variable scope; None: ``"bidirectional_rnn"``.
 
     Returns:
-        A list of outputs, forward and backward side by side, the last state forward, and the one backward.
+        A list of outputs, forward and backward concatenated, the last forward state, and the last backward state.
 
     Raises:
-        TypeError: one is no cell, or ``inputs`` no list.
-        ValueError: there are no inputs, neither a state nor a type, or sizes are not known.
+        TypeError: an argument is not a cell, or ``inputs`` is not a list.
+        ValueError: there are no inputs, neither a state nor a dtype is given, or sizes are unknown.
     """
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)
@@ -624,22 +624,22 @@ def static_state_saving_rnn(
     sequence_length: TensorLike | None = None,
     scope: Any = None,
 ) -> Any:
-    """``static_rnn`` whose state comes from an object that keeps states, and goes back to it.
+    """``static_rnn`` with a state saver, which provides the initial state and stores the last one.
 
     Args:
         cell: the cell.
-        inputs: a list of the inputs, one a step, ``[batch, size]``.
-        state_saver: an object with ``state(name)``, which gives a tensor, and ``save_state(name, tensor)``, which gives
-            an operation.
+        inputs: a list with the input of each step, ``[batch, size]``.
+        state_saver: an object with ``state(name)``, which returns a tensor, and ``save_state(name, tensor)``, which
+            returns an operation.
         state_name: the name of the state, or a structure of names like ``cell.state_size``.
         sequence_length: the length of each sequence, integers, ``[batch]``.
         scope: the variable scope; None: ``"rnn"``.
 
     Returns:
-        A list of outputs, one a step, and the last state; what waits for the last one has the states saved.
+        A list with the output of each step, and the last state; the last output depends on saving the states.
 
     Raises:
-        TypeError: ``cell`` is no cell, or ``inputs`` no list.
+        TypeError: ``cell`` is not a cell, or ``inputs`` is not a list.
         ValueError: names and sizes differ in structure.
     """
     sizes = cell.state_size

@@ -1,4 +1,4 @@
-"""Sparse tensors with dense ones, element by element: the dense one may be smaller, and broadcasts.
+"""Elementwise ops of a sparse and a dense tensor; the dense one may be smaller, and broadcasts.
 
 Source: tensorflow/python/ops/sparse_ops.py and math_ops.py (``_OverrideBinaryOperatorHelper``), release 1.15.
 """
@@ -22,17 +22,17 @@ def _combined(op_type: str, x: SparseTensor, y: Tensor, name: str | None) -> Spa
 
 
 def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: TensorLike) -> SparseTensor:
-    """The sum of a sparse tensor and a dense one, at the positions of the sparse one alone.
+    """Return the sum of a sparse and a dense tensor, only at the positions of the sparse one.
 
     Args:
         sp_t: the sparse tensor.
-        dense_t: of its type, in a shape that broadcasts to its shape.
+        dense_t: a dense tensor of its type, with a shape that broadcasts to its shape.
 
     Returns:
         A sparse tensor with the positions of ``sp_t``.
 
     Raises:
-        InvalidArgumentError: when it runs: the shapes do not fit.
+        InvalidArgumentError: at run time, the shapes do not match.
     """
     return _combined("SparseDenseCwiseAdd", sp_t, dense_t, None)  # type: ignore[arg-type]
 
@@ -63,7 +63,7 @@ _install("mul", lambda x, y, scope: _combined("SparseDenseCwiseMul", x, y, scope
 
 
 def _multiplied_to(y: SparseTensor, x: Tensor, scope: str) -> SparseTensor:
-    """What a tensor times a sparse one on its right is."""
+    """Return the product of a tensor and the sparse tensor to its right."""
     return _combined("SparseDenseCwiseMul", y, x, scope)
 
 

@@ -1,4 +1,4 @@
-"""What stands for a program's lists and dicts among what checkpoints of objects have.
+"""Wrappers of a program's lists and dicts for object-based checkpoints.
 
 Source: tensorflow/python/training/tracking/data_structures.py, release 1.15.
 """
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 else:
 
     class _ListBase(MutableSequence, list):
-        """A list for `isinstance`; what it does is what a class says of its elements."""
+        """A list for `isinstance`; a class with trackable elements implements the methods."""
 
     class _DictBase(MutableMapping, dict):
-        """A dict for `isinstance`; what it does is what a class says of its items."""
+        """A dict for `isinstance`; a class with trackable items implements the methods."""
 
 
 class ListWrapper(List, _ListBase):  # type: ignore[misc]
-    """What stands for a program's list; anything may be in it.
+    """Wrapper of a program's list, which may contain any values.
 
     Args:
-        wrapped_list: the list, which it works on. It is not to be changed in other ways.
+        wrapped_list: the list to operate on. Change it only through the wrapper.
     """
 
     def __init__(self, wrapped_list: list[Any]) -> None:
@@ -132,7 +132,7 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         self._update_snapshot()
 
     def append(self, value: Any) -> None:
-        """Adds an element at the end.
+        """Add an element at the end.
 
         Args:
             value: anything.
@@ -142,7 +142,7 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         self._update_snapshot()
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Adds elements at the end.
+        """Add elements at the end.
 
         Args:
             values: anything.
@@ -152,21 +152,21 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         self._update_snapshot()
 
     def insert(self, index: Any, obj: Any) -> None:
-        """Adds an element elsewhere; the list cannot be saved then.
+        """Insert an element; the list can no longer be saved.
 
         Args:
-            index: where.
+            index: its position.
             obj: anything.
         """
         self._non_append_mutation = True
         self._storage.insert(index, obj)
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
-        """Sorts the elements; the list cannot be saved then.
+        """Sort the elements; the list can no longer be saved.
 
         Args:
-            key: what an element is compared by; None: itself.
-            reverse: the largest first.
+            key: a function from an element to its sort key; None: the element itself.
+            reverse: whether to sort in descending order.
         """
         self._non_append_mutation = True
         self._storage.sort(key=key, reverse=reverse)
@@ -204,10 +204,10 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
 
 
 class _DictWrapper(TrackableDataStructure, _DictBase):
-    """What stands for a program's dict; anything may be in it, under any keys.
+    """Wrapper of a program's dict, which may contain any keys and values.
 
     Args:
-        wrapped_dict: the dict, which it works on. It is not to be changed in other ways. None: a new one.
+        wrapped_dict: the dict to operate on. Change it only through the wrapper. None: a new one.
     """
 
     def __init__(self, wrapped_dict: Any = None) -> None:
@@ -227,7 +227,7 @@ class _DictWrapper(TrackableDataStructure, _DictBase):
         return copied
 
     def copy(self) -> Any:
-        """Another one with the same items."""
+        """Return a copy with the same items."""
         return copy.copy(self)
 
     def __copy__(self) -> Any:
@@ -277,7 +277,7 @@ class _DictWrapper(TrackableDataStructure, _DictBase):
         return super()._checkpoint_dependencies
 
     def _kept(self, key: Any, value: Any) -> Any:
-        """A value as it is kept under a key; one that can be a dependency and has no text for a key is noted."""
+        """Return the value to store under a key; record a trackable value whose key is not a string."""
         if isinstance(key, str):
             try:
                 return self._track_value(value, name=key)

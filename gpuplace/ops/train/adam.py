@@ -1,4 +1,4 @@
-"""Adam: steps from running means of the gradients and of their squares.
+"""Adam: steps from running means of the gradients and their squares.
 
 Source: tensorflow/python/training/adam.py, release 1.15.
 """
@@ -20,14 +20,14 @@ from gpuplace.typing import TensorLike
 
 
 class AdamOptimizer(KernelOptimizer):
-    """Adam.
+    """Adam optimizer.
 
     Args:
-        learning_rate: a number, a scalar tensor, or a function that returns one, as for the three that follow.
+        learning_rate: a number, a scalar tensor, or a function that returns one, as for the next three arguments.
         beta1: decay of the running mean of the gradients, from 0 to below 1.
         beta2: decay of the running mean of their squares, from 0 to below 1.
-        epsilon: added to the root against division by zero.
-        use_locking: kept in the graph.
+        epsilon: added to the square root to avoid division by zero.
+        use_locking: stored in the graph without effect.
         name: name of the update and of the slots.
 
     Raises:
@@ -76,7 +76,7 @@ class AdamOptimizer(KernelOptimizer):
         return self._on_rows(grad, var, indices, add)
 
     def _on_rows(self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[..., Any]) -> Any:
-        """The update from some rows; the means of all rows decay."""
+        """Return the update from some rows; the means of all rows decay."""
         given: dict[str, Any] = self._scalars()
         given = {name: cast_to(value, var.dtype.base_dtype) for name, value in given.items()}
         rate = given["lr"] * unary.sqrt(1 - given["beta2_power"]) / (1 - given["beta1_power"])

@@ -16,7 +16,7 @@ from gpuplace.typing import TensorLike
 
 
 class GradientDescentOptimizer(KernelOptimizer):
-    """Gradient descent.
+    """Gradient descent optimizer.
 
     >>> import gpuplace as tf
     >>> x = tf.Variable(3.0)
@@ -29,7 +29,7 @@ class GradientDescentOptimizer(KernelOptimizer):
 
     Args:
         learning_rate: a number, a scalar tensor, or a function that returns one.
-        use_locking: kept in the graph.
+        use_locking: stored in the graph without effect.
         name: name of the update.
 
     Raises:

@@ -36,9 +36,9 @@ def dispatched(target: _Function) -> _Function:
         try:
             return target(*args, **kwargs)
         except (TypeError, ValueError):
-            for types, other in getattr(call, _ATTRIBUTE):
-                if any(isinstance(one, types) for one in _flat((*args, *kwargs.values()))):
-                    return other(*args, **kwargs)
+            for types, second in getattr(call, _ATTRIBUTE):
+                if any(isinstance(first, types) for first in _flat((*args, *kwargs.values()))):
+                    return second(*args, **kwargs)
             raise
 
     setattr(call, _ATTRIBUTE, [])
@@ -46,16 +46,16 @@ def dispatched(target: _Function) -> _Function:
 
 
 def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
-    for one in arguments:
-        if isinstance(one, (list, tuple)):
-            yield from one
+    for item in arguments:
+        if isinstance(item, (list, tuple)):
+            yield from item
         else:
-            yield one
+            yield item
 
 
 def _arguments(function: Callable[..., Any]) -> Any:
     """Return the names and defaults of a function's parameters."""
-    return [(one.name, one.kind, one.default) for one in inspect.signature(function).parameters.values()]
+    return [(item.name, item.kind, item.default) for item in inspect.signature(function).parameters.values()]
 
 
 def dispatch_for_types(op: Callable[..., Any], *types: type) -> Callable[[_Function], _Function]:

@@ -129,15 +129,15 @@ def compute_weighted_loss(
             return loss
 
 
-def _reduced(weighted: Tensor, losses: Tensor, weights: Tensor, how: str) -> Tensor:
-    if how == Reduction.NONE:
+def _reduced(weighted: Tensor, losses: Tensor, weights: Tensor, method: str) -> Tensor:
+    if method == Reduction.NONE:
         return weighted
     loss = reduction.reduce_sum(weighted)
-    if how == Reduction.MEAN:
+    if method == Reduction.MEAN:
         return _mean(loss, reduction.reduce_sum(constant.ones_like(losses) * weights))
-    if how == Reduction.SUM_BY_NONZERO_WEIGHTS:
+    if method == Reduction.SUM_BY_NONZERO_WEIGHTS:
         return _mean(loss, _num_present(losses, weights))
-    if how == Reduction.SUM_OVER_BATCH_SIZE:
+    if method == Reduction.SUM_OVER_BATCH_SIZE:
         with name_scope(None, "num_elements") as scope:
             count = cast.cast(reshaping.size(losses, name=scope), "float32")
         return _mean(loss, count)
@@ -196,18 +196,18 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
             values = convert_to_tensor(values, name=values_scope)
             values_shape = reshaping.shape(values, name="shape")
             values_rank = reshaping.rank(values, name="rank")
-        mine, theirs = weights.shape.sizes, values.shape.sizes
+        weight_sizes, value_sizes = weights.shape.sizes, values.shape.sizes
         prefix = "weights can not be broadcast to values."
-        if mine is not None and theirs is not None:
-            if not mine:
+        if weight_sizes is not None and value_sizes is not None:
+            if not weight_sizes:
                 return control.no_op(name="static_scalar_check_success")
-            if len(mine) != len(theirs):
+            if len(weight_sizes) != len(value_sizes):
                 raise ValueError(
-                    f"{prefix} values.rank={len(theirs)}. weights.rank={len(mine)}. values.shape={values.shape}. "
-                    f"weights.shape={weights.shape}."
+                    f"{prefix} values.rank={len(value_sizes)}. weights.rank={len(weight_sizes)}. "
+                    f"values.shape={values.shape}. weights.shape={weights.shape}."
                 )
-            if None not in mine + theirs:
-                _check_sizes(mine, theirs, prefix)
+            if None not in weight_sizes + value_sizes:
+                _check_sizes(weight_sizes, value_sizes, prefix)
                 return control.no_op(name="static_dims_check_success")
         is_scalar = comparison.equal(0, weights_rank, name="is_scalar")
         is_valid = cond(
@@ -246,8 +246,8 @@ def _has_valid_sizes(weights_shape: Any, values_shape: Any) -> Tensor:
 
 def _check_sizes(weights: Any, values: Any, prefix: str) -> None:
     """Raise ValueError if static sizes of the weights do not broadcast."""
-    for axis, (mine, theirs) in enumerate(zip(weights, values, strict=True)):
-        if mine not in (1, theirs):
+    for axis, (weight_size, value_size) in enumerate(zip(weights, values, strict=True)):
+        if weight_size not in (1, value_size):
             shapes = (f"[{' '.join(map(str, sizes))}]" for sizes in (values, weights))  # NumPy's format
             raise ValueError(
                 f"{prefix} Mismatch at dim {axis}. values.shape={next(shapes)} weights.shape={next(shapes)}."
@@ -352,9 +352,9 @@ def _require(**values: Any) -> None:
 
 def _without_last_axis(weights: Tensor, labels: Tensor) -> Tensor:
     """Drop the last axis of ``weights``, of size 1, if ``weights`` has one axis more than ``labels``."""
-    rank, wanted = weights.shape.ndims, labels.shape.ndims
-    if rank is not None and wanted is not None:
-        return reshaping.squeeze(weights, [-1]) if rank - wanted == 1 else weights
+    rank, label_rank = weights.shape.ndims, labels.shape.ndims
+    if rank is not None and label_rank is not None:
+        return reshaping.squeeze(weights, [-1]) if rank - label_rank == 1 else weights
     more = reshaping.rank(weights) - reshaping.rank(labels)
     if rank == 0 or rank is not None and not weights.shape[-1].is_compatible_with(1):
         return weights

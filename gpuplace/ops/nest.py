@@ -78,8 +78,8 @@ def items(
 
 
 def _parts(value: Any, opens_slices: bool, opens_lists: bool) -> list[Any] | None:
-    found = items(value, opens_slices, opens_lists)
-    return None if found is None else [part for _, part in found]
+    pairs = items(value, opens_slices, opens_lists)
+    return None if pairs is None else [part for _, part in pairs]
 
 
 def flatten(structure: Any, opens_slices: bool = False, opens_lists: bool = True) -> list[Any]:
@@ -127,8 +127,8 @@ def _packed(structure: Any, leaves: Iterator[Any], opens_slices: bool, opens_lis
     parts = _parts(structure, opens_slices, opens_lists)
     if parts is None:
         return next(leaves)
-    made = [_packed(part, leaves, opens_slices, opens_lists) for part in parts]
-    return like(structure, made)
+    packed = [_packed(part, leaves, opens_slices, opens_lists) for part in parts]
+    return like(structure, packed)
 
 
 def like(structure: Any, parts: list[Any]) -> Any:
@@ -193,7 +193,7 @@ def assert_same_structure(
     try:
         _compare(first, second, check_types, opens_slices, opens_lists)
     except (ValueError, TypeError) as error:
-        texts = [str(_packed(one, itertools.repeat(_DOT), False, opens_lists)) for one in (first, second)]
+        texts = [str(_packed(item, itertools.repeat(_DOT), False, opens_lists)) for item in (first, second)]
         message = (
             "The two structures don't have the same nested structure.\n\n"
             f"First structure: {_shown(first)}\n\nSecond structure: {_shown(second)}\n\n"
@@ -223,7 +223,7 @@ def check_specs(first: Any, second: Any) -> None:
         first: a value or a spec.
         second: a value or a spec.
     """
-    specs = [one._type_spec if is_composite(one) else one for one in (first, second)]
+    specs = [item._type_spec if is_composite(item) else item for item in (first, second)]
     try:
         specs[0].most_specific_compatible_type(specs[1])
     except (TypeError, ValueError) as error:
@@ -243,15 +243,15 @@ def is_value_and_spec(first: Any, second: Any) -> bool:
 
 
 def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool, opens_lists: bool) -> None:
-    found = [_parts(one, opens_slices, opens_lists) for one in (first, second)]
-    if (found[0] is None) is not (found[1] is None):
-        nested, leaf = (first, second) if found[1] is None else (second, first)
+    parts = [_parts(left, opens_slices, opens_lists) for left in (first, second)]
+    if (parts[0] is None) is not (parts[1] is None):
+        nested, leaf = (first, second) if parts[1] is None else (second, first)
         raise ValueError(
             f'Substructure "{_shown(nested)}" is a sequence, while substructure "{_shown(leaf)}" is not'
         )
-    if found[0] is None or found[1] is None:
+    if parts[0] is None or parts[1] is None:
         return
-    is_opened = opens_slices and any(is_composite(one) or is_spec(one) for one in (first, second))
+    is_opened = opens_slices and any(is_composite(left) or is_spec(left) for left in (first, second))
     is_like = is_same_type(first, second) or (is_opened and is_value_and_spec(first, second))
     if check_types and not is_like:
         raise TypeError(
@@ -264,11 +264,11 @@ def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool, ope
             "The two dictionaries don't have the same set of keys. First structure has keys"
             f" {_shown(list(first))}, while second structure has keys {_shown(list(second))}"
         )
-    if is_opened and all(is_composite(one) or is_spec(one) for one in (first, second)):
+    if is_opened and all(is_composite(left) or is_spec(left) for left in (first, second)):
         check_specs(first, second)
-    for one, other in zip(found[0], found[1], strict=False):
-        _compare(one, other, check_types, opens_slices, opens_lists)
-    if len(found[0]) != len(found[1]):
+    for left, right in zip(parts[0], parts[1], strict=False):
+        _compare(left, right, check_types, opens_slices, opens_lists)
+    if len(parts[0]) != len(parts[1]):
         raise ValueError(
             "The two structures don't have the same number of elements. First structure:"
             f" {_shown(first)}. Second structure: {_shown(second)}"
@@ -302,8 +302,8 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
             "Only valid keyword arguments are `check_types` and `expand_composites`, not: "
             f"`{'`, `'.join(kwargs)}`"
         )
-    for other in structure[1:]:
-        assert_same_structure(structure[0], other, check_types, opens_slices)
-    columns = [flatten(one, opens_slices) for one in structure]
-    made = [func(*leaves) for leaves in zip(*columns, strict=True)]
-    return pack_sequence_as(structure[0], made, opens_slices)
+    for second in structure[1:]:
+        assert_same_structure(structure[0], second, check_types, opens_slices)
+    columns = [flatten(first, opens_slices) for first in structure]
+    results = [func(*leaves) for leaves in zip(*columns, strict=True)]
+    return pack_sequence_as(structure[0], results, opens_slices)

@@ -79,7 +79,7 @@ def assert_shallow_structure(
     if outer is None:
         raise TypeError(_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ.format(type(input_tree)))
     have_specs = [
-        expand_composites and (is_composite(one) or is_spec(one)) for one in (shallow_tree, input_tree)
+        expand_composites and (is_composite(first) or is_spec(first)) for first in (shallow_tree, input_tree)
     ]
     is_like = (
         isinstance(input_tree, type(shallow_tree))
@@ -109,9 +109,9 @@ def assert_shallow_structure(
         by_key = dict(outer)
         pairs = [(part, by_key[key]) for key, part in inner]
     else:
-        pairs = [(part, other) for (_, part), (_, other) in zip(inner, outer, strict=False)]
-    for part, other in pairs:
-        assert_shallow_structure(part, other, check_types, expand_composites, check_subtrees_length)
+        pairs = [(part, second) for (_, part), (_, second) in zip(inner, outer, strict=False)]
+    for part, second in pairs:
+        assert_shallow_structure(part, second, check_types, expand_composites, check_subtrees_length)
 
 
 def _up_to(shallow: Any, deep: Any, opens_slices: bool, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -172,10 +172,10 @@ def flatten_up_to(
         TypeError: sequence types differ, or only one of the two has a sequence at some place.
         ValueError: lengths or keys differ.
     """
-    found = flatten_with_tuple_paths_up_to(
+    pairs = flatten_with_tuple_paths_up_to(
         shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length
     )
-    return [value for _, value in found]
+    return [value for _, value in pairs]
 
 
 def map_structure_with_tuple_paths_up_to(
@@ -199,12 +199,14 @@ def map_structure_with_tuple_paths_up_to(
     check_types = kwargs.pop("check_types", True)
     expand_composites = kwargs.pop("expand_composites", False)
     check_length = kwargs.pop("check_subtrees_length", True)
-    found = [
-        flatten_with_tuple_paths_up_to(shallow_tree, one, check_types, expand_composites, check_length)
-        for one in inputs
+    columns = [
+        flatten_with_tuple_paths_up_to(shallow_tree, item, check_types, expand_composites, check_length)
+        for item in inputs
     ]
-    made = [func(pairs[0][0], *(value for _, value in pairs), **kwargs) for pairs in zip(*found, strict=True)]
-    return pack_sequence_as(shallow_tree, made, expand_composites)
+    results = [
+        func(pairs[0][0], *(value for _, value in pairs), **kwargs) for pairs in zip(*columns, strict=True)
+    ]
+    return pack_sequence_as(shallow_tree, results, expand_composites)
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
@@ -319,7 +321,7 @@ def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
     """
     if not isinstance(dictionary, Mapping):
         raise TypeError("input must be a dictionary")
-    made: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for key, value in dictionary.items():
         keys, values = (flatten(key), flatten(value)) if is_nested(key) else ([key], [value])
         if len(keys) != len(values):
@@ -327,11 +329,11 @@ def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
                 f"Could not flatten dictionary. Key had {len(keys)} elements, but value had {len(values)} elements."
                 f" Key: {keys}, value: {values}."
             )
-        for one, leaf in zip(keys, values, strict=True):
-            if one in made:
-                raise ValueError(f"Could not flatten dictionary: key {one} is not unique.")
-            made[one] = leaf
-    return made
+        for item, leaf in zip(keys, values, strict=True):
+            if item in flat:
+                raise ValueError(f"Could not flatten dictionary: key {item} is not unique.")
+            flat[item] = leaf
+    return flat
 
 
 def get_traverse_shallow_structure(
@@ -347,27 +349,27 @@ def get_traverse_shallow_structure(
     Raises:
         TypeError: ``traverse_fn`` returned something else.
     """
-    asked = traverse_fn(structure)
+    verdict = traverse_fn(structure)
     parts = items(structure, expand_composites)
     if parts is None:
-        if not isinstance(asked, bool):
-            raise TypeError(f"traverse_fn returned structure: {asked} for non-structure: {structure}")
-        return asked
-    if asked is False:
+        if not isinstance(verdict, bool):
+            raise TypeError(f"traverse_fn returned structure: {verdict} for non-structure: {structure}")
+        return verdict
+    if verdict is False:
         return False
-    if asked is True:
+    if verdict is True:
         answers = [True] * len(parts)
     else:
-        if not is_nested(asked):
-            raise TypeError(f"traverse_fn returned a non-bool scalar: {asked} for input: {structure}")
-        assert_shallow_structure(asked, structure, expand_composites=expand_composites)
-        answers = [answer for _, answer in items(asked, expand_composites) or ()]
+        if not is_nested(verdict):
+            raise TypeError(f"traverse_fn returned a non-bool scalar: {verdict} for input: {structure}")
+        assert_shallow_structure(verdict, structure, expand_composites=expand_composites)
+        answers = [answer for _, answer in items(verdict, expand_composites) or ()]
         if not all(isinstance(answer, bool) for answer in answers):
             raise TypeError(
-                f"traverse_fn didn't return a depth=1 structure of bools.  saw: {asked}  for structure: {structure}"
+                f"traverse_fn didn't return a depth=1 structure of bools.  saw: {verdict}  for structure: {structure}"
             )
-    made = [
+    traversed = [
         get_traverse_shallow_structure(traverse_fn, part, expand_composites) if answer else False
         for answer, (_, part) in zip(answers, parts, strict=True)
     ]
-    return like(structure, made)
+    return like(structure, traversed)

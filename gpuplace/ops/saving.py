@@ -117,7 +117,7 @@ def restore_v2(
         InvalidArgumentError: at run time, a tensor has an unsupported dtype or shape.
         DataLossError: at run time, the checkpoint is damaged.
     """
-    made = apply_op(
+    op = apply_op(
         "RestoreV2",
         name,
         prefix=prefix,
@@ -125,7 +125,7 @@ def restore_v2(
         shape_and_slices=shape_and_slices,
         dtypes=dtypes,
     )
-    return list(made.outputs)
+    return list(op.outputs)
 
 
 def merge_v2_checkpoints(
@@ -307,10 +307,10 @@ def _saved(names: Any, slices: Any, tensors: list[Any], dtypes: Sequence[DType])
     from gpuplace.files.checkpoints.slices import parse_shape_and_slice
 
     texts = [b""] * len(tensors) if slices is None else slices.reshape(-1).tolist()
-    for what, found in (("tensor_names", names.size), ("shape_and_slices", len(texts))):
-        if found != len(tensors):
+    for label, count in (("tensor_names", names.size), ("shape_and_slices", len(texts))):
+        if count != len(tensors):
             raise InvalidArgumentError.of(
-                f"Input {what} should be a vector of {len(tensors)} elements, one a tensor. Got {found} elements"
+                f"Input {label} should be a vector of {len(tensors)} elements, one a tensor. Got {count} elements"
             )
     saved = []
     for name, text, array, dtype in zip(names.reshape(-1).tolist(), texts, tensors, dtypes, strict=True):
@@ -342,11 +342,11 @@ def _restore(
     checkpoint = open_checkpoint(_text(prefix))
     for name in names:
         checkpoint.dtype(name.decode())
-    found = [
+    tensors = [
         _restored(checkpoint, name.decode(), text.decode(), dtype)
         for name, text, dtype in zip(names, texts, dtypes, strict=True)
     ]
-    return found[0] if len(found) == 1 else tuple(found)
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @compute("Restore", fresh=True)

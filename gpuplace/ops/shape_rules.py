@@ -13,21 +13,21 @@ from gpuplace.graph.operation import Operation
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 
-def merge_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
+def merge_shapes(first: TensorShape, second: TensorShape) -> TensorShape:
     """Return the shape that satisfies both; raise ValueError with the message of the C++ shape functions."""
-    if one.sizes is None:
-        return other
-    if other.sizes is None or one.sizes == other.sizes:
-        return one
-    if len(one.sizes) != len(other.sizes):
-        raise ValueError(f"Shapes must be equal rank, but are {len(one.sizes)} and {len(other.sizes)}")
-    for axis, (a, b) in enumerate(zip(one.sizes, other.sizes, strict=True)):
+    if first.sizes is None:
+        return second
+    if second.sizes is None or first.sizes == second.sizes:
+        return first
+    if len(first.sizes) != len(second.sizes):
+        raise ValueError(f"Shapes must be equal rank, but are {len(first.sizes)} and {len(second.sizes)}")
+    for axis, (a, b) in enumerate(zip(first.sizes, second.sizes, strict=True)):
         if a is not None and b is not None and a != b:
             raise ValueError(
                 f"Dimension {axis} in both shapes must be equal, but are {a} and {b}. "
-                f"Shapes are {brackets(one)} and {brackets(other)}."
+                f"Shapes are {brackets(first)} and {brackets(second)}."
             )
-    return one.merge_with(other)
+    return first.merge_with(second)
 
 
 def merge_sizes(a: int | None, b: int | None) -> int | None:

@@ -107,8 +107,8 @@ def image(
         InvalidArgumentError: at run time, ``tensor`` has another shape.
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
-        made = new("ImageSummary", scope, tag=tag, tensor=tensor, max_images=max_outputs)
-        return _collected(made, collections)
+        summary = new("ImageSummary", scope, tag=tag, tensor=tensor, max_images=max_outputs)
+        return _collected(summary, collections)
 
 
 def audio(
@@ -139,8 +139,10 @@ def audio(
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtype="float32", name="sample_rate")
-        made = new("AudioSummaryV2", scope, tag=tag, tensor=tensor, max_outputs=max_outputs, sample_rate=rate)
-        return _collected(made, collections)
+        summary = new(
+            "AudioSummaryV2", scope, tag=tag, tensor=tensor, max_outputs=max_outputs, sample_rate=rate
+        )
+        return _collected(summary, collections)
 
 
 def tensor_summary(
@@ -170,8 +172,8 @@ def tensor_summary(
         summary_metadata, summary_description, display_name
     )
     with _summary_scope(name, family, [tensor]) as (tag, scope):
-        made = new("TensorSummaryV2", scope, tensor=tensor, tag=tag, serialized_summary_metadata=metadata)
-        return _collected(made, collections)
+        summary = new("TensorSummaryV2", scope, tensor=tensor, tag=tag, serialized_summary_metadata=metadata)
+        return _collected(summary, collections)
 
 
 def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None) -> Tensor:
@@ -233,8 +235,8 @@ def merge_all(
     Raises:
         InvalidArgumentError: at run time, two values have the same tag.
     """
-    found = get_default_graph().get_collection(key, scope)
-    return merge(found, name=name) if found else None
+    collected = get_default_graph().get_collection(key, scope)
+    return merge(collected, name=name) if collected else None
 
 
 def get_summary_description(node_def: Any) -> Any:
@@ -333,20 +335,20 @@ def _histogram_summary(xp: ArrayModule, tag: Array, values: Array, *, ctx: Any) 
     finite = np.isfinite(flat)
     if not finite.all():
         infinity = "Infinity in Histogram" if rules() == "2.21" else "Infinity in summary histogram"
-        what = "Nan in summary histogram" if np.isnan(flat[finite.argmin()]) else infinity
+        message = "Nan in summary histogram" if np.isnan(flat[finite.argmin()]) else infinity
         raise InvalidArgumentError.of(
-            f"{what} for: {ctx.op.name}",
+            f"{message} for: {ctx.op.name}",
             hint="apply tf.check_numerics to the tensors that it is computed from to find the first non-finite one",
         )
-    found = Histogram.of(flat)
+    histogram = Histogram.of(flat)
     fields = {
-        "min": found.smallest,
-        "max": found.largest,
-        "num": found.count,
-        "sum": found.total,
-        "sum_squares": found.total_of_squares,
-        "bucket_limit": found.limits,
-        "bucket": found.counts,
+        "min": histogram.smallest,
+        "max": histogram.largest,
+        "num": histogram.count,
+        "sum": histogram.total,
+        "sum_squares": histogram.total_of_squares,
+        "bucket_limit": histogram.limits,
+        "bucket": histogram.counts,
     }
     return _written([{"tag": label, "histo": fields}])
 
@@ -372,8 +374,8 @@ def _image_summary(xp: ArrayModule, tag: Array, tensor: Array, *, max_images: in
             f"expected depth <= bad_color.size, got depth = {depth}, bad_color.size = {bad_colour.size}"
         )
     values = []
-    for number, one in enumerate(tensor[:max_images]):
-        pixels = one if one.dtype == np.uint8 else shades(one, bad_colour[:depth])
+    for number, item in enumerate(tensor[:max_images]):
+        pixels = item if item.dtype == np.uint8 else shades(item, bad_colour[:depth])
         fields = {
             "height": height,
             "width": width,
@@ -398,10 +400,10 @@ def _audio_summary(
     if not rate > 0:
         raise InvalidArgumentError.of("sample_rate must be > 0")
     values = []
-    for number, one in enumerate(tensor[:max_outputs]):
-        if not len(one) and rules() == "1.15":
+    for number, item in enumerate(tensor[:max_outputs]):
+        if not len(item) and rules() == "1.15":
             raise InvalidArgumentError.of("num_frames must be positive.")
-        frames = one if one.ndim == 2 else one[:, None]
+        frames = item if item.ndim == 2 else item[:, None]
         if not frames.shape[1]:
             raise InvalidArgumentError.of("num_channels must be positive.")
         fields = {

@@ -66,8 +66,8 @@ def broadcast(left: TensorShape, right: TensorShape) -> TensorShape:
     result: list[int | None] = []
     for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
         if x is None or y is None:
-            known = y if x is None else x
-            result.append(None if known == 1 else known)
+            size = y if x is None else x
+            result.append(None if size == 1 else size)
         elif x == y or y == 1:
             result.append(x)
         elif x == 1:
@@ -140,10 +140,10 @@ def broadcast_gradients(
     return first, sum_to(of_y(), *back_y)
 
 
-def _reduced_axes(mine: tuple[int | None, ...], other: tuple[int | None, ...]) -> list[int]:
+def _reduced_axes(sizes: tuple[int | None, ...], other: tuple[int | None, ...]) -> list[int]:
     """Return the axes of the broadcast shape over which to sum a gradient back to ``mine``."""
-    rank = max(len(mine), len(other))
-    padded = (1,) * (rank - len(mine)) + mine
+    rank = max(len(sizes), len(other))
+    padded = (1,) * (rank - len(sizes)) + sizes
     return [axis for axis in range(rank) if padded[axis] == 1]
 
 
@@ -168,22 +168,22 @@ def reduced_gradients(
         axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
         first = None if 0 in skipped else sum_to(of_x(), axes_x, shape_x)
         return first, None if 1 in skipped else sum_to(of_y(), axes_y, shape_y)
-    known: set[tuple[Any, Any]] = op.graph.attached.setdefault("broadcasts seen", set())
-    if (a, b) not in known:
-        known.add((a, b))
+    pairs_seen: set[tuple[Any, Any]] = op.graph.attached.setdefault("broadcasts seen", set())
+    if (a, b) not in pairs_seen:
+        pairs_seen.add((a, b))
         apply_op("BroadcastGradientArgs", s0=np.array(a, np.int32), s1=np.array(b, np.int32))
-    found: list[Tensor | None] = []
-    for i, (mine, other, make) in enumerate(((a, b, of_x), (b, a, of_y))):
+    gradients: list[Tensor | None] = []
+    for i, (own_sizes, other, make) in enumerate(((a, b, of_x), (b, a, of_y))):
         if i in skipped:
-            found.append(None)
+            gradients.append(None)
             continue
         gradient = make()
-        if mine != grad.shape.sizes:
-            axes = np.array(_reduced_axes(mine, other), np.int32)
+        if own_sizes != grad.shape.sizes:
+            axes = np.array(_reduced_axes(own_sizes, other), np.int32)
             gradient = new("Sum", input=gradient, reduction_indices=axes)
-            gradient = new("Reshape", tensor=gradient, shape=np.array(mine, np.int32))
-        found.append(gradient)
-    return found[0], found[1]
+            gradient = new("Reshape", tensor=gradient, shape=np.array(own_sizes, np.int32))
+        gradients.append(gradient)
+    return gradients[0], gradients[1]
 
 
 def after(grad: Tensor) -> Any:

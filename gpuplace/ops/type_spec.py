@@ -158,43 +158,43 @@ class TypeSpec:
         return f"{type(self).__name__}{self._serialize()!r}"
 
 
-def _fits(mine: Any, theirs: Any) -> bool:
+def _fits(fact: Any, other_fact: Any) -> bool:
     """Return whether a fact of one spec holds for another."""
-    if isinstance(mine, TensorShape) and isinstance(theirs, TensorShape):
-        return mine.is_compatible_with(theirs)
-    if isinstance(mine, DType) and isinstance(theirs, DType):
-        return mine.is_compatible_with(theirs)
-    if isinstance(mine, TypeSpec) and isinstance(theirs, TypeSpec):
-        return mine.is_compatible_with(theirs)
-    if type(mine) is not type(theirs):
+    if isinstance(fact, TensorShape) and isinstance(other_fact, TensorShape):
+        return fact.is_compatible_with(other_fact)
+    if isinstance(fact, DType) and isinstance(other_fact, DType):
+        return fact.is_compatible_with(other_fact)
+    if isinstance(fact, TypeSpec) and isinstance(other_fact, TypeSpec):
+        return fact.is_compatible_with(other_fact)
+    if type(fact) is not type(other_fact):
         return False
-    parts, others = nest.items(mine), nest.items(theirs)
+    parts, others = nest.items(fact), nest.items(other_fact)
     if parts is not None and others is not None:
         return len(parts) == len(others) and all(
-            key == other_key and _fits(one, other)
-            for (key, one), (other_key, other) in zip(parts, others, strict=True)
+            key == other_key and _fits(first, second)
+            for (key, first), (other_key, second) in zip(parts, others, strict=True)
         )
-    return bool(np.all(mine == theirs))
+    return bool(np.all(fact == other_fact))
 
 
-def _common(mine: Any, theirs: Any) -> Any:
+def _common(fact: Any, other_fact: Any) -> Any:
     """Return the most specific fact that covers both; raise ValueError for facts that contradict each other."""
-    if isinstance(mine, TensorShape) and isinstance(theirs, TensorShape):
-        return common_shape(mine, theirs)
-    if isinstance(mine, TypeSpec) and isinstance(theirs, TypeSpec):
-        return mine.most_specific_compatible_type(theirs)
-    parts, others = nest.items(mine), nest.items(theirs)
+    if isinstance(fact, TensorShape) and isinstance(other_fact, TensorShape):
+        return common_shape(fact, other_fact)
+    if isinstance(fact, TypeSpec) and isinstance(other_fact, TypeSpec):
+        return fact.most_specific_compatible_type(other_fact)
+    parts, others = nest.items(fact), nest.items(other_fact)
     if (
         parts
         and others
-        and type(mine) is type(theirs)
+        and type(fact) is type(other_fact)
         and [key for key, _ in parts] == [key for key, _ in others]
     ):
-        common = [_common(one, other) for (_, one), (_, other) in zip(parts, others, strict=True)]
-        return nest.like(mine, common)
-    if not _fits(mine, theirs):
-        raise ValueError(f"Types are not compatible: {mine!r} vs {theirs!r}")
-    return mine
+        common = [_common(first, second) for (_, first), (_, second) in zip(parts, others, strict=True)]
+        return nest.like(fact, common)
+    if not _fits(fact, other_fact):
+        raise ValueError(f"Types are not compatible: {fact!r} vs {other_fact!r}")
+    return fact
 
 
 def _key(fact: Any) -> Any:
@@ -212,7 +212,7 @@ def common_shape(first: TensorShape, second: TensorShape) -> TensorShape:
     if first.sizes is None or second.sizes is None or len(first.sizes) != len(second.sizes):
         return TensorShape(None)
     pairs = zip(first.sizes, second.sizes, strict=True)
-    return TensorShape([one if one == other else None for one, other in pairs])
+    return TensorShape([left if left == right else None for left, right in pairs])
 
 
 class TensorSpec(TypeSpec):
@@ -372,13 +372,13 @@ def known_type_spec(value: Any) -> TypeSpec | None:
 
 def _spec_of_list(values: list[Any]) -> TypeSpec | None:
     specs = []
-    for one in values:
-        spec = known_type_spec(one)
+    for first in values:
+        spec = known_type_spec(first)
         if spec is None:
             return None
         specs.append(spec)
     try:
-        common = functools.reduce(lambda one, other: one.most_specific_compatible_type(other), specs)
+        common = functools.reduce(lambda first, second: first.most_specific_compatible_type(second), specs)
         return common._batch(len(values))
     except (ValueError, NotImplementedError):  # no common spec, or not stackable
         return None

@@ -27,16 +27,18 @@ def _copied(function: Callable[..., Any], **defaults: Any) -> FunctionType:
     """Return a copy of a function with other defaults."""
     assert isinstance(function, FunctionType)
     code = function.__code__
-    made = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
-    update_wrapper(made, function)
-    del made.__wrapped__  # type: ignore[attr-defined]
-    given = function.__defaults__ or ()
-    names = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
-    made.__defaults__ = tuple(defaults.pop(name, value) for name, value in zip(names, given, strict=True))
+    copy = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+    update_wrapper(copy, function)
+    del copy.__wrapped__  # type: ignore[attr-defined]
+    old_defaults = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(old_defaults) : code.co_argcount]
+    copy.__defaults__ = tuple(
+        defaults.pop(name, value) for name, value in zip(names, old_defaults, strict=True)
+    )
     by_name = function.__kwdefaults__ or {}
-    made.__kwdefaults__ = {name: defaults.pop(name, value) for name, value in by_name.items()}
+    copy.__kwdefaults__ = {name: defaults.pop(name, value) for name, value in by_name.items()}
     assert not defaults, f"{function.__qualname__} has no defaults for {', '.join(defaults)}"
-    return made
+    return copy
 
 
 _signature = cache(inspect.signature)
@@ -68,17 +70,17 @@ def variant_of(function: _Function, **fixed: Any) -> Callable[[Callable[[], None
     """
 
     def named(described: Callable[[], None]) -> _Function:
-        made = _copied(function, **fixed)
-        update_wrapper(made, described, ("__module__", "__name__", "__qualname__", "__doc__"))
-        del made.__wrapped__  # type: ignore[attr-defined]
-        made.__code__ = made.__code__.replace(co_name=made.__name__, co_qualname=made.__qualname__)
+        member = _copied(function, **fixed)
+        update_wrapper(member, described, ("__module__", "__name__", "__qualname__", "__doc__"))
+        del member.__wrapped__  # type: ignore[attr-defined]
+        member.__code__ = member.__code__.replace(co_name=member.__name__, co_qualname=member.__qualname__)
         shared = _signature(function)
         kept = [
-            one.replace(default=fixed[name]) if name in fixed else one
-            for name, one in shared.parameters.items()
-            if one.kind is not one.KEYWORD_ONLY
+            item.replace(default=fixed[name]) if name in fixed else item
+            for name, item in shared.parameters.items()
+            if item.kind is not item.KEYWORD_ONLY
         ]
-        made.__signature__ = shared.replace(parameters=kept)  # type: ignore[attr-defined]
-        return cast(_Function, made)
+        member.__signature__ = shared.replace(parameters=kept)  # type: ignore[attr-defined]
+        return cast(_Function, member)
 
     return named

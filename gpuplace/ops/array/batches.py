@@ -107,9 +107,9 @@ def space_to_batch(
         ValueError: static shapes do not match.
         InvalidArgumentError: at run time, shapes do not match.
     """
-    made = space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
-    made.set_shape(made.shape.with_rank(4))
-    return made
+    batched = space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
+    batched.set_shape(batched.shape.with_rank(4))
+    return batched
 
 
 def batch_to_space(
@@ -135,9 +135,9 @@ def batch_to_space(
         ValueError: static shapes do not match.
         InvalidArgumentError: at run time, shapes do not match.
     """
-    made = batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
-    made.set_shape(made.shape.with_rank(4))
-    return made
+    result = batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
+    result.set_shape(result.shape.with_rank(4))
+    return result
 
 
 def _square(block_size: int | None, block_shape: int | None) -> Any:
@@ -184,9 +184,9 @@ def required_space_to_batch_paddings(
         else:
             base = convert_to_tensor(base_paddings, int32, name="base_paddings")
             base.shape.assert_is_compatible_with([number, 2])
-        known = [constant_value(tensor) for tensor in (sizes, blocks, base)]
-        if all(value is not None for value in known):
-            sizes, blocks, base = known
+        static = [constant_value(tensor) for tensor in (sizes, blocks, base)]
+        if all(value is not None for value in static):
+            sizes, blocks, base = static
         before, after = base[:, 0], base[:, 1]
         more = (blocks - (sizes + before + after) % blocks) % blocks
         last = after + more
@@ -204,7 +204,7 @@ def _lists(block_shape: Any, pairs: Any, rank: int) -> tuple[list[int], list[tup
         raise InvalidArgumentError.of(
             f"paddings or crops should have shape [{len(blocks)}, 2] instead of {list(pairs.shape)}"
         )
-    both = [(int(one), int(other)) for one, other in pairs]
+    both = [(int(first), int(second)) for first, second in pairs]
     if any(number < 0 for pair in both for number in pair):
         raise InvalidArgumentError.of("Paddings and crops must be non-negative")
     if any(size < 1 for size in blocks):
@@ -312,18 +312,18 @@ def _batches_shape(op: Operation) -> Any:
         around = int(pairs[axis].sum())
         if shrinks and (length + around) % block:
             raise ValueError(f"Dimension size must be evenly divisible by {block} but is {length + around}")
-        made = (length + around) // block if shrinks else length * block - around
-        if made < 0:
+        new_size = (length + around) // block if shrinks else length * block - around
+        if new_size < 0:
             raise ValueError(f"Negative dimension size caused by subtracting {around} from {length * block}")
-        result.append(made)
+        result.append(new_size)
     return [TensorShape.of((*result, *rest))]
 
 
-def _check_pairs(pairs: Any, number: int, what: str) -> None:
+def _check_pairs(pairs: Any, number: int, label: str) -> None:
     """Raise ValueError unless there is one pair per block and no pair is negative."""
     merge_shapes(TensorShape(pairs.shape), TensorShape((number, 2)))
     if (pairs < 0).any():
-        raise ValueError(f"{what} cannot be negative")
+        raise ValueError(f"{label} cannot be negative")
 
 
 @gradient("SpaceToBatchND")

@@ -100,9 +100,9 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 
 @compute("Placeholder", "PlaceholderV2", shares=True)
 def _placeholder(xp: ArrayModule, *, dtype: Any, shape: Any, ctx: Any) -> Array:
-    known = "" if shape.sizes is None else f" and shape {brackets(shape)}"
+    shape_text = "" if shape.sizes is None else f" and shape {brackets(shape)}"
     raise InvalidArgumentError.of(
-        f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.short_name}{known}",
+        f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.short_name}{shape_text}",
         op=ctx.op,
         hint=f"session.run(..., feed_dict={{{ctx.op.name!r} + ':0': value}})",
     )
@@ -224,11 +224,11 @@ def zeros_like(
     """
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
-        wanted = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
-        if optimize and tensor.shape.is_fully_defined() and wanted.name != "variant":
-            return zeros(tensor.shape, wanted, name=scope)
-        if wanted is not tensor.dtype.base_dtype:
-            return zeros(shape_tensor(tensor) if optimize else new("Shape", input=tensor), wanted, scope)
+        result_type = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
+        if optimize and tensor.shape.is_fully_defined() and result_type.name != "variant":
+            return zeros(tensor.shape, result_type, name=scope)
+        if result_type is not tensor.dtype.base_dtype:
+            return zeros(shape_tensor(tensor) if optimize else new("Shape", input=tensor), result_type, scope)
         return new("ZerosLike", scope, x=tensor)
 
 
@@ -248,8 +248,8 @@ def ones_like(
     """
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
-        wanted = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
-        result = ones(shape_tensor(tensor) if optimize else new("Shape", input=tensor), wanted, scope)
+        result_type = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
+        result = ones(shape_tensor(tensor) if optimize else new("Shape", input=tensor), result_type, scope)
         if optimize:
             result.set_shape(tensor.shape)
         return result
@@ -305,8 +305,8 @@ def _fill_shape(op: Operation) -> Any:
         raise ValueError(f"Shape must be rank 1 but is rank {dims.shape.ndims}")
     if value.shape.ndims not in (None, 0):
         raise ValueError(f"Shape must be rank 0 but is rank {value.shape.ndims}")
-    shape, known = constant_value_as_shape(dims), constant_value(dims)
-    if known is not None and (known < 0).any():
+    shape, static = constant_value_as_shape(dims), constant_value(dims)
+    if static is not None and (static < 0).any():
         raise ValueError("Fill dimensions must be >= 0")
     return (shape,)
 
@@ -363,9 +363,9 @@ def range(
             for part in parts:
                 if part.dtype.base_dtype not in order:
                     raise TypeError(f"range takes int32, int64, float32 or float64, got {part.dtype.name}")
-            wanted = max((part.dtype.base_dtype for part in parts), key=order.index)
+            result_type = max((part.dtype.base_dtype for part in parts), key=order.index)
             parts = [
-                part if part.dtype.base_dtype is wanted else new("Cast", x=part, DstT=wanted)
+                part if part.dtype.base_dtype is result_type else new("Cast", x=part, DstT=result_type)
                 for part in parts
             ]
         return new("Range", scope, start=parts[0], limit=parts[1], delta=parts[2])
@@ -373,10 +373,10 @@ def range(
 
 @compute("Range", fresh=True, grows=True)
 def _range(xp: ArrayModule, start: Array, limit: Array, delta: Array) -> Array:
-    for one, what in ((start, "start"), (limit, "limit"), (delta, "delta")):
-        if one.ndim:
+    for value, label in ((start, "start"), (limit, "limit"), (delta, "delta")):
+        if value.ndim:
             raise InvalidArgumentError.of(
-                f"{what} must be a scalar, not shape [{','.join(map(str, one.shape))}]"
+                f"{label} must be a scalar, not shape [{','.join(map(str, value.shape))}]"
             )
     first, last, step = start.item(), limit.item(), delta.item()
     count = _range_length(first, last, step)
@@ -551,24 +551,24 @@ def one_hot(
         InvalidArgumentError: at run time, ``depth`` is negative.
     """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
-        wanted = None if dtype is None else as_dtype(dtype).base_dtype
+        result_type = None if dtype is None else as_dtype(dtype).base_dtype
         types = [
             None if value is None else convert_to_tensor(value).dtype.base_dtype
             for value in (on_value, off_value)
         ]
-        if wanted is None:
-            wanted = next((one for one in types if one is not None), float32)
+        if result_type is None:
+            result_type = next((item for item in types if item is not None), float32)
         if dtype is None and None not in types and types[0] is not types[1]:
             raise TypeError(f"dtype {types[0]} of on_value does not match dtype {types[1]} of off_value")
         for label, kind in zip(("on_value", "off_value"), types, strict=True):
-            if kind is not None and kind is not wanted:
+            if kind is not None and kind is not result_type:
                 raise TypeError(f"dtype {kind} of {label} does not match dtype parameter {dtype}")
         if on_value is None:
-            on_value = convert_to_tensor(1, wanted, name="on_value")
+            on_value = convert_to_tensor(1, result_type, name="on_value")
         if off_value is None:
-            off_value = convert_to_tensor(0, wanted, name="off_value")
+            off_value = convert_to_tensor(0, result_type, name="off_value")
         return new(
-            "OneHot", scope, indices=indices, depth=depth, on_value=on_value, off_value=off_value, T=wanted,
+            "OneHot", scope, indices=indices, depth=depth, on_value=on_value, off_value=off_value, T=result_type,
             axis=-1 if axis is None else axis,
         )  # fmt: skip
 

@@ -74,8 +74,8 @@ def _unique(xp: Any, x: Array, *, out_idx: Any, ctx: Any) -> Any:
     keys = ordered_keys(x) if x.size >= _MANY else None
     if keys is not None:
         values, index, counts = _distinct(xp, x, keys)
-        found = values, index.astype(out_idx.as_numpy_dtype)
-        return found if ctx.op.type == "Unique" else (*found, counts.astype(out_idx.as_numpy_dtype))
+        results = values, index.astype(out_idx.as_numpy_dtype)
+        return results if ctx.op.type == "Unique" else (*results, counts.astype(out_idx.as_numpy_dtype))
     places: dict[Any, int] = {}
     index = [places.setdefault(value, len(places)) for value in x.tolist()]
     kind = out_idx.as_numpy_dtype
@@ -84,10 +84,10 @@ def _unique(xp: Any, x: Array, *, out_idx: Any, ctx: Any) -> Any:
         values[:] = list(places)
     else:
         values = xp.array(list(places), x.dtype)
-    found = values, xp.array(index, kind)
+    results = values, xp.array(index, kind)
     if ctx.op.type == "Unique":
-        return found
-    return *found, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
+        return results
+    return *results, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
 
 
 @compute("UniqueV2", "UniqueWithCountsV2", slow=True)
@@ -112,10 +112,10 @@ def _unique_along(xp: Any, x: Array, axis: Array, *, out_idx: Any, ctx: Any) -> 
         if len(firsts) < len(places):
             firsts.append(number)
     kind = out_idx.as_numpy_dtype
-    found = xp.moveaxis(slices[xp.array(firsts, xp.int64)], 0, at), xp.array(index, kind)
+    results = xp.moveaxis(slices[xp.array(firsts, xp.int64)], 0, at), xp.array(index, kind)
     if not has_counts:
-        return found
-    return *found, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
+        return results
+    return *results, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
 
 
 @shape_function("UniqueV2", "UniqueWithCountsV2")

@@ -161,10 +161,10 @@ def _gather_v2(
             f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {at}"
         )
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
-    return taken(xp, params, indices, at % params.ndim, batch, ctx)
+    return gather_slices(xp, params, indices, at % params.ndim, batch, ctx)
 
 
-def taken(xp: ArrayModule, params: Array, indices: Array, at: int, batch: int, ctx: Array) -> Array:
+def gather_slices(xp: ArrayModule, params: Array, indices: Array, at: int, batch: int, ctx: Array) -> Array:
     """Return slices along dimension ``at`` of arrays that share their first ``batch`` dimensions with ``indices``."""
     if not batch:
         return _take(xp, params, indices, at, ctx)
@@ -229,30 +229,35 @@ def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
             " Set it: indices.set_shape([None, None])"
         )
     shared = shared % indices.shape.ndims if shared < 0 else shared
-    known = constant_value(axis)
-    if known is not None and int(known) == 0:
+    static_axis = constant_value(axis)
+    if static_axis is not None and int(static_axis) == 0:
         return _slices_grad(op, grad), None, None
-    given, _ = _shape_and_count(op)
-    outer, inner = given[:axis], given[axis:][1:]
+    params_shape, _ = _shape_and_count(op)
+    outer, inner = params_shape[:axis], params_shape[axis:][1:]
     whole = concat([outer, [-1], inner], 0)
     rank, at = size_of(whole), size_of(outer)
     batch, between, behind = range_of(shared), range_of(shared, at), range_of(at + 1, rank)
     values = reshape(grad, whole)
     values = transpose(values, concat([batch, [at], between, behind], 0))
     summed = _summed_rows(
-        given, values, indices, shared, given[axis], known is not None and int(known) == shared
+        params_shape,
+        values,
+        indices,
+        shared,
+        params_shape[axis],
+        static_axis is not None and int(static_axis) == shared,
     )
     back = concat([batch, between + 1, [shared], behind], 0)
     return transpose(summed, back), None, None
 
 
 def _summed_rows(
-    given: Tensor, values: TensorLike, indices: Tensor, shared: int, size: Tensor, is_next: bool
+    params_shape: Tensor, values: TensorLike, indices: Tensor, shared: int, size: Tensor, is_next: bool
 ) -> Tensor:
     """Sum rows by their indices, which follow the dimensions that values and indices share.
 
     Args:
-        given: sizes of the gathered tensor.
+        params_shape: sizes of the gathered tensor.
         values: the rows.
         indices: the row that each value comes from.
         shared: number of shared dimensions.
@@ -268,19 +273,19 @@ def _summed_rows(
     batches = new("Prod", input=outer, reduction_indices=[0])
     flat = concat([[-1], inner], 0)
     given_size, size = size, size * batches
-    positions = _with_batch_offsets(given, indices, shared, None if is_next else given_size)
+    positions = _with_batch_offsets(params_shape, indices, shared, None if is_next else given_size)
     values = reshape(values, flat)
     summed = unsorted_segment_sum(values, reshape(positions, count), size)
     return reshape(summed, concat([outer, flat], 0))
 
 
-def _with_batch_offsets(given: Tensor, indices: Tensor, shared: int, size: Tensor | None) -> Tensor:
+def _with_batch_offsets(params_shape: Tensor, indices: Tensor, shared: int, size: Tensor | None) -> Tensor:
     """Offset row indices by batch, as if all batches were concatenated.
 
-    ``size`` is the number of rows of a batch if it differs from ``given[shared]``.
+    ``size`` is the number of rows of a batch if it differs from ``params_shape[shared]``.
     """
     kind, rank = indices.dtype.base_dtype, indices.shape.ndims or 0
-    sizes = cast(given, kind)
+    sizes = cast(params_shape, kind)
     rows = ones((), kind)
     for axis in range(shared, 0, -1):
         count = sizes[axis - 1]
@@ -295,14 +300,14 @@ def _shape_and_count(op: Operation) -> tuple[Any, Tensor]:
     """Return the sizes of the gathered tensor, and the number of indices as a vector."""
     params, indices = op.inputs[0], op.inputs[1]
     with params.graph.colocate_with(params.op):
-        given = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
-    return given, new("ExpandDims", input=size_of(indices), dim=0)
+        params_shape = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
+    return params_shape, new("ExpandDims", input=size_of(indices), dim=0)
 
 
 def _slices_grad(op: Operation, grad: Tensor) -> Any:
-    given, count = _shape_and_count(op)
-    values = reshape(grad, concat([count, given[1:]], 0))
-    return IndexedSlices(values, reshape(op.inputs[1], count), given)
+    params_shape, count = _shape_and_count(op)
+    values = reshape(grad, concat([count, params_shape[1:]], 0))
+    return IndexedSlices(values, reshape(op.inputs[1], count), params_shape)
 
 
 def gather_nd(
@@ -330,16 +335,16 @@ def gather_nd(
             to exceed the rank of ``params``.
         InvalidArgumentError: at run time on the CPU, an index is out of range; on a GPU the result there is 0.
     """
-    known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
+    static = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
     try:
-        count = int(known.item() if hasattr(known, "item") else known)
+        count = int(static.item() if hasattr(static, "item") else static)
     except TypeError:
         raise TypeError(f"batch_dims must be an int; got {batch_dims!r}") from None
     if count:
         return batch_gather_nd(params, indices, count, name)
     if hasattr(params, "gather_nd"):
-        found: Tensor = params.gather_nd(indices, name=name)
-        return found
+        result: Tensor = params.gather_nd(indices, name=name)
+        return result
     return new("GatherNd", name, params=params, indices=indices)
 
 
@@ -379,7 +384,9 @@ def batch_gather_nd(
             new("Cast", x=new("Range", start=0, limit=size, delta=1), DstT=indices.dtype)
             for size in new_list("Unpack", value=batch, num=batch_dims)
         ]
-        grid = transpose(new("Pack", values=[reshape(one, [-1]) for one in meshgrid(*ranges, indexing="ij")]))
+        grid = transpose(
+            new("Pack", values=[reshape(item, [-1]) for item in meshgrid(*ranges, indexing="ij")])
+        )
         inner = new("Rank", input=indices) - batch_dims - 1
         ones = new("Fill", dims=new("ExpandDims", input=inner, dim=0), value=1)
         grid_sizes = shape_of(grid)
@@ -387,18 +394,18 @@ def batch_gather_nd(
         grid = tile(grid, new("ConcatV2", values=[[1], sizes[batch_dims:-1], [1]], axis=0))
         rows = new("ConcatV2", values=[new("ExpandDims", input=count, dim=0), sizes[batch_dims:]], axis=0)
         whole = new("ConcatV2", values=[grid, reshape(indices, rows)], axis=-1)
-        found = new("GatherNd", params=params, indices=whole)
-        final = new("ConcatV2", values=[batch, shape_of(found)[1:]], axis=0)
-        return reshape(found, final)
+        result = new("GatherNd", params=params, indices=whole)
+        final = new("ConcatV2", values=[batch, shape_of(result)[1:]], axis=0)
+        return reshape(result, final)
 
 
-def _depth(indices: Any, rank: int, what: str) -> int:
+def _depth(indices: Any, rank: int, label: str) -> int:
     if not indices.ndim:
         raise InvalidArgumentError.of("indices must be at least a vector")
     depth: int = indices.shape[-1]
     if depth > rank:
         raise InvalidArgumentError.of(
-            f"index innermost dimension length must be <= {what} rank; saw: {depth} vs. {rank}"
+            f"index innermost dimension length must be <= {label} rank; saw: {depth} vs. {rank}"
         )
     return depth
 
@@ -419,7 +426,7 @@ def _columns(
     return tuple(indices[..., d] for d in range(depth)), None
 
 
-def taken_nd(xp: ArrayModule, params: Array, indices: Array, ctx: Array) -> Array:
+def gather_slices_nd(xp: ArrayModule, params: Array, indices: Array, ctx: Array) -> Array:
     """Return the slices of an array at index vectors."""
     depth = _depth(indices, params.ndim, "params")
     text = brackets(TensorShape(params.shape))
@@ -439,15 +446,15 @@ def taken_nd(xp: ArrayModule, params: Array, indices: Array, ctx: Array) -> Arra
 
 @compute("GatherNd", fresh=True)
 def _gather_nd(xp: ArrayModule, params: Array, indices: Array, *, ctx: Any) -> Array:
-    return taken_nd(xp, params, indices, ctx)
+    return gather_slices_nd(xp, params, indices, ctx)
 
 
 @shape_function("GatherNd")
 def _gather_nd_shape(op: Operation) -> Any:
-    return (shape_taken_nd(op.inputs[0].shape, op.inputs[1].shape),)
+    return (gather_nd_shape(op.inputs[0].shape, op.inputs[1].shape),)
 
 
-def shape_taken_nd(params: TensorShape, indices: TensorShape) -> TensorShape:
+def gather_nd_shape(params: TensorShape, indices: TensorShape) -> TensorShape:
     """Return the shape of slices of ``params`` at index vectors; raise ValueError if the vectors are too long."""
     sizes, places = params.sizes, require_rank_at_least(indices, 1).sizes
     if sizes is None or places is None or places[-1] is None:
@@ -463,10 +470,10 @@ def shape_taken_nd(params: TensorShape, indices: TensorShape) -> TensorShape:
 @gradient("GatherNd")
 def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices, None]:
     params, indices = op.inputs
-    given = shape_of(params, out_type=indices.dtype.base_dtype)
+    params_shape = shape_of(params, out_type=indices.dtype.base_dtype)
     if indices.shape.ndims == 2 and indices.shape[-1].value == 1:  # rows
-        return IndexedSlices(grad, new("Squeeze", input=indices, squeeze_dims=[-1]), given), None
-    return new("ScatterNd", indices=indices, updates=grad, shape=given), None
+        return IndexedSlices(grad, new("Squeeze", input=indices, squeeze_dims=[-1]), params_shape), None
+    return new("ScatterNd", indices=indices, updates=grad, shape=params_shape), None
 
 
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
@@ -524,9 +531,9 @@ def scattered_nd(
         )
     columns, wrong = _columns(xp, indices, result.shape[:depth], ctx, sentence)
     if wrong is not None:
-        kept = ~wrong.reshape(-1)
-        columns = tuple(column.reshape(-1)[kept] for column in columns)
-        updates = updates.reshape(-1, *result.shape[depth:])[kept]
+        in_range = ~wrong.reshape(-1)
+        columns = tuple(column.reshape(-1)[in_range] for column in columns)
+        updates = updates.reshape(-1, *result.shape[depth:])[in_range]
     if not depth:
         return (
             result + updates.reshape(-1, *result.shape).sum(axis=0)
@@ -639,9 +646,9 @@ tensor_scatter_nd_update = tensor_scatter_update
 
 @compute("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub")
 def _tensor_scatter(xp: ArrayModule, tensor: Array, indices: Array, updates: Array, *, ctx: Any) -> Array:
-    how = ctx.op.type
-    given = -updates if how == "TensorScatterSub" else updates
-    return scattered_nd(xp, xp.array(tensor), indices, given, ctx, add=how != "TensorScatterUpdate")
+    op_type = ctx.op.type
+    values = -updates if op_type == "TensorScatterSub" else updates
+    return scattered_nd(xp, xp.array(tensor), indices, values, ctx, add=op_type != "TensorScatterUpdate")
 
 
 @compute("ScatterNdNonAliasingAdd")
@@ -664,8 +671,8 @@ def _tensor_scatter_shape(op: Operation) -> Any:
 @gradient("TensorScatterUpdate")
 def _tensor_scatter_update_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
     _, indices, updates = op.inputs
-    taken = gather_nd(grad, indices)
-    return tensor_scatter_update(identity(grad), indices, zeros_like(updates)), None, taken
+    gathered = gather_nd(grad, indices)
+    return tensor_scatter_update(identity(grad), indices, zeros_like(updates)), None, gathered
 
 
 @gradient("ScatterNdNonAliasingAdd")
@@ -675,14 +682,14 @@ def _scatter_nd_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Ten
 
 @gradient("TensorScatterAdd")
 def _tensor_scatter_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
-    taken = gather_nd(grad, op.inputs[1])
-    return identity(grad), None, taken
+    gathered = gather_nd(grad, op.inputs[1])
+    return identity(grad), None, gathered
 
 
 @gradient("TensorScatterSub")
 def _tensor_scatter_sub_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
-    taken = gather_nd(grad, op.inputs[1])
-    return identity(grad), None, -taken
+    gathered = gather_nd(grad, op.inputs[1])
+    return identity(grad), None, -gathered
 
 
 # Masks and selection
@@ -853,11 +860,11 @@ def _select_v2_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
     results = []
     for source, shares in ((x, (grad, zero)), (y, (zero, grad))):
         share = where_v2(condition, *shares)
-        given = shape_tensor(source)
+        source_shape = shape_tensor(source)
         whole = shape_tensor(op.outputs[0]) if whole is None else whole
-        axes = apply_op("BroadcastGradientArgs", s0=given, s1=whole).outputs[0]
+        axes = apply_op("BroadcastGradientArgs", s0=source_shape, s1=whole).outputs[0]
         share = new("Sum", input=share, reduction_indices=axes, keep_dims=True)
-        results.append(new("Reshape", tensor=share, shape=given))
+        results.append(new("Reshape", tensor=share, shape=source_shape))
     return None, results[0], results[1]
 
 

@@ -91,9 +91,9 @@ def _check_join(values: Sequence[Any], axis: int) -> None:
         if value.ndim != first.ndim or any(
             a != b for d, (a, b) in enumerate(zip(value.shape, first.shape, strict=True)) if d != at
         ):
-            what = "Dimensions of inputs" if value.ndim == first.ndim else "Ranks of all input tensors"
+            label = "Dimensions of inputs" if value.ndim == first.ndim else "Ranks of all input tensors"
             raise InvalidArgumentError.of(
-                f"ConcatOp : {what} should match: shape[0] ="
+                f"ConcatOp : {label} should match: shape[0] ="
                 f" {brackets(TensorShape(first.shape))} vs. shape[{index}] = {brackets(TensorShape(value.shape))}"
             )
 
@@ -104,11 +104,13 @@ def _axis(value: Any) -> int:
 
 @binder("ConcatV2", fresh=True)
 def _concat_v2(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    known = constant_value(op.inputs[-1])  # the array that a step passes, unless the step feeds an axis
-    if known is None or known.ndim:
+    static_axis = constant_value(op.inputs[-1])  # the array that a step passes, unless the step feeds an axis
+    if static_axis is None or static_axis.ndim:
         return lambda *tensors: _join(xp, tensors[:-1], _axis(tensors[-1]))
-    axis = int(known)
-    return lambda *tensors: _join(xp, tensors[:-1], axis if tensors[-1] is known else _axis(tensors[-1]))
+    axis = int(static_axis)
+    return lambda *tensors: _join(
+        xp, tensors[:-1], axis if tensors[-1] is static_axis else _axis(tensors[-1])
+    )
 
 
 @compute("Concat", fresh=True)
@@ -209,7 +211,7 @@ def _concat_offset(xp: ArrayModule, concat_dim: Array, shape: list[Any]) -> Any:
             raise InvalidArgumentError.of(
                 f"input {index} should contain {len(first)} elements, but got {len(sizes)}"
             )
-        if any(one != other for at, (one, other) in enumerate(zip(first, sizes.tolist())) if at != axis):
+        if any(left != right for at, (left, right) in enumerate(zip(first, sizes.tolist())) if at != axis):
             raise InvalidArgumentError.of(
                 f"All dimensions except {axis} must match. Input {index} has shape"
                 f" [{' '.join(map(str, sizes.tolist()))}] and doesn't match input 0 with shape"
@@ -446,10 +448,10 @@ def _bind_split(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Cal
     """Bind a split whose positions are static, unless the step feeds another axis."""
     count = attrs["num_split"]
     general = functools.partial(_split, xp, num_split=count)
-    known, sizes = constant_value(op.inputs[0]), op.inputs[1].shape.sizes
-    if known is None or sizes is None or not -len(sizes) <= int(known) < len(sizes):
+    static_axis, sizes = constant_value(op.inputs[0]), op.inputs[1].shape.sizes
+    if static_axis is None or sizes is None or not -len(sizes) <= int(static_axis) < len(sizes):
         return general
-    axis = int(known)
+    axis = int(static_axis)
     size = sizes[axis]
     if size is None or size % count:
         return general
@@ -458,7 +460,7 @@ def _bind_split(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Cal
     def cut(split_dim: Any, value: Any) -> Any:
         return (
             tuple([value[part] for part in parts])
-            if split_dim is known or int(split_dim) == axis
+            if split_dim is static_axis or int(split_dim) == axis
             else general(split_dim, value)
         )
 
@@ -491,18 +493,18 @@ def _split_v(xp: ArrayModule, value: Array, size_splits: Array, split_dim: Array
         f"-input rank(-{value.ndim}) <= split_dim < input rank ({value.ndim}), but got {split_dim.item()}",
     )
     lengths, total = size_splits.tolist(), value.shape[axis]
-    known = sum(length for length in lengths if length != -1)
+    fixed = sum(length for length in lengths if length != -1)
     if lengths.count(-1) > 1:
         raise InvalidArgumentError.of("There can only be one -1 in the input.")
-    if (-1 in lengths and known > total) or (-1 not in lengths and known != total):
+    if (-1 in lengths and fixed > total) or (-1 not in lengths and fixed != total):
         raise InvalidArgumentError.of(
             "Determined shape must either match input shape along split_dim exactly if fully specified, or be less than"
-            f" the size of the input along split_dim if not fully specified.  Got: {known}"
+            f" the size of the input along split_dim if not fully specified.  Got: {fixed}"
         )
     for at, length in enumerate(lengths):
         if length < -1:
             raise InvalidArgumentError.of(f"Split size at index {at} must be >= 0. Got: {length}")
-    return _cut(xp, value, axis, [total - known if length == -1 else length for length in lengths])
+    return _cut(xp, value, axis, [total - fixed if length == -1 else length for length in lengths])
 
 
 @shape_function("Split")
@@ -546,18 +548,20 @@ def _split_v_shape(op: Operation) -> Any:
     if lengths is None:
         parts: list[int | None] = [None] * count
     else:
-        given, total = lengths.tolist(), sizes[at]
-        if len(given) != count:
+        requested, total = lengths.tolist(), sizes[at]
+        if len(requested) != count:
             raise ValueError(
-                f"Length of size_splits should be equal to num_outputs, got {len(given)} and {count}"
+                f"Length of size_splits should be equal to num_outputs, got {len(requested)} and {count}"
             )
-        if min(given, default=0) < -1:
-            raise ValueError(f"Dimension {min(given)} must be >= 0")
-        known = sum(length for length in given if length != -1)
-        if total is not None and (known > total or (-1 not in given and known != total)):
-            pieces = ",".join(map(str, given))
+        if min(requested, default=0) < -1:
+            raise ValueError(f"Dimension {min(requested)} must be >= 0")
+        fixed = sum(length for length in requested if length != -1)
+        if total is not None and (fixed > total or (-1 not in requested and fixed != total)):
+            pieces = ",".join(map(str, requested))
             raise ValueError(f"can't split axis of size {total} into pieces of size [{pieces}]")
-        parts = [(None if total is None else total - known) if length == -1 else length for length in given]
+        parts = [
+            (None if total is None else total - fixed) if length == -1 else length for length in requested
+        ]
     return tuple(TensorShape.of((*sizes[:at], part, *sizes[at + 1 :])) for part in parts)
 
 

@@ -68,28 +68,30 @@ def _broadcast_to(xp: ArrayModule, input: Array, shape: Array) -> Array:
 
 @shape_function("BroadcastTo")
 def _broadcast_to_shape(op: Operation) -> Any:
-    wanted = constant_value_as_shape(op.inputs[1])
-    given = op.inputs[0].shape
-    if wanted.sizes is not None and given.sizes is not None:
-        if len(given.sizes) > len(wanted.sizes):
-            raise ValueError(f"Shape must be at most rank {len(wanted.sizes)} but is rank {len(given.sizes)}")
-        sizes = list(wanted.sizes)
-        for place, have in enumerate(reversed(given.sizes), 1):
+    target = constant_value_as_shape(op.inputs[1])
+    source = op.inputs[0].shape
+    if target.sizes is not None and source.sizes is not None:
+        if len(source.sizes) > len(target.sizes):
+            raise ValueError(
+                f"Shape must be at most rank {len(target.sizes)} but is rank {len(source.sizes)}"
+            )
+        sizes = list(target.sizes)
+        for place, have in enumerate(reversed(source.sizes), 1):
             want = sizes[-place]
             if have not in (want, 1, None) and want is not None:
                 raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
             if have is not None and have > 1:
                 sizes[-place] = have
         return (TensorShape.of(tuple(sizes)),)
-    return (wanted,)
+    return (target,)
 
 
 @gradient("BroadcastTo")
 def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x, target = op.inputs
-    given = _sizes_like(x, target)
-    axes = new_list("BroadcastGradientArgs", s0=target, s1=given)[1]
-    return reshape(new("Sum", input=grad, reduction_indices=axes, keep_dims=True), given), None
+    x_shape = _sizes_like(x, target)
+    axes = new_list("BroadcastGradientArgs", s0=target, s1=x_shape)[1]
+    return reshape(new("Sum", input=grad, reduction_indices=axes, keep_dims=True), x_shape), None
 
 
 def _sizes_like(x: Tensor, sizes: Tensor) -> Tensor:
@@ -135,21 +137,21 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     return new("BroadcastArgs", s0=shape_x, s1=shape_y)
 
 
-def _result_sizes(one: list[int], other: list[int]) -> tuple[list[int], list[int], list[int]]:
-    rank = max(len(one), len(other))
-    one, other = [1] * (rank - len(one)) + one, [1] * (rank - len(other)) + other
+def _result_sizes(first: list[int], second: list[int]) -> tuple[list[int], list[int], list[int]]:
+    rank = max(len(first), len(second))
+    first, second = [1] * (rank - len(first)) + first, [1] * (rank - len(second)) + second
     result = []
-    for a, b in zip(one, other, strict=True):
+    for a, b in zip(first, second, strict=True):
         if a != b and 1 not in (a, b):
-            return one, other, []
+            return first, second, []
         result.append(b if a == 1 else a)
-    return one, other, result
+    return first, second, result
 
 
 @compute("BroadcastArgs")
 def _broadcast_args(xp: ArrayModule, s0: Array, s1: Array) -> Array:
-    one, other, result = _result_sizes(s0.tolist(), s1.tolist())
-    if len(result) != len(one):
+    first, second, result = _result_sizes(s0.tolist(), s1.tolist())
+    if len(result) != len(first):
         raise InvalidArgumentError.of(f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
     return xp.array(result, s0.dtype)
 
@@ -167,14 +169,14 @@ def _broadcast_args_shape(op: Operation) -> Any:
 @compute("BroadcastGradientArgs")
 def _broadcast_gradient_args(xp: Any, s0: Any, s1: Array) -> Any:
     """Return the axes along which each of two tensors was broadcast, and those where both have size 1."""
-    one, other, result = _result_sizes(s0.tolist(), s1.tolist())
-    if len(result) != len(one):
+    first, second, result = _result_sizes(s0.tolist(), s1.tolist())
+    if len(result) != len(first):
         raise InvalidArgumentError.of(f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
     if s0.tolist() == s1.tolist():
         return xp.empty(0, s0.dtype), xp.empty(0, s0.dtype)
     axes = [
         [axis for axis, (length, total) in enumerate(zip(side, result, strict=True)) if length == 1]
-        for side in (one, other)
+        for side in (first, second)
     ]
     return xp.array(axes[0], s0.dtype), xp.array(axes[1], s0.dtype)
 
@@ -251,8 +253,8 @@ def _tile_shape(op: Operation) -> Any:
 @gradient("Tile")
 def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Split each dimension into copies and elements, and sum over the copies."""
-    given = _sizes_like(op.inputs[0], op.inputs[1])
-    interleaved = reshape(transpose(stack([op.inputs[1], given])), [-1])
+    input_shape = _sizes_like(op.inputs[0], op.inputs[1])
+    interleaved = reshape(transpose(stack([op.inputs[1], input_shape])), [-1])
     axes = range_of(0, size(interleaved), 2)
     split = reshape(grad, interleaved)
     return new("Sum", input=split, reduction_indices=axes), None
@@ -352,8 +354,8 @@ def _pad_shape(op: Operation) -> Any:
     rows, columns = require_rank(op.inputs[1].shape, 2).sizes or (None, None)
     if columns not in (2, None):
         raise ValueError(f"Dimension must be 2 but is {columns}")
-    given = op.inputs[0].shape
-    sizes = given.sizes if rows is None else require_rank(given, rows).sizes
+    input_shape = op.inputs[0].shape
+    sizes = input_shape.sizes if rows is None else require_rank(input_shape, rows).sizes
     pairs = constant_value(op.inputs[1])
     if sizes is None:
         return (UNKNOWN_SHAPE,)

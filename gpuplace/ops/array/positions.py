@@ -237,8 +237,8 @@ def searchsorted(
     last = [shape_tensor(tensor)[-1] for tensor in (sequence, values)]
     flat = [new("Reshape", tensor=t, shape=[-1, n]) for t, n in zip((sequence, values), last, strict=True)]
     op_type = "UpperBound" if side == "right" else "LowerBound"
-    found = new(op_type, name, sorted_inputs=flat[0], values=flat[1], out_type=out_type)
-    return new("Reshape", tensor=found, shape=shape_tensor(values))
+    positions = new(op_type, name, sorted_inputs=flat[0], values=flat[1], out_type=out_type)
+    return new("Reshape", tensor=positions, shape=shape_tensor(values))
 
 
 @compute("LowerBound", "UpperBound")
@@ -248,9 +248,11 @@ def _bound(xp: ArrayModule, sorted_inputs: Array, values: Array, *, out_type: An
             f"Leading dim_size of both tensors must match: {sorted_inputs.shape[0]}, {values.shape[0]}"
         )
     side = "right" if ctx.op.type == "UpperBound" else "left"
-    rows = [xp.searchsorted(row, wanted, side) for row, wanted in zip(sorted_inputs, values, strict=True)]
-    found = xp.stack(rows) if rows else xp.zeros(values.shape, xp.int64)
-    return found.astype(out_type.as_numpy_dtype)
+    rows = [
+        xp.searchsorted(row, row_values, side) for row, row_values in zip(sorted_inputs, values, strict=True)
+    ]
+    positions = xp.stack(rows) if rows else xp.zeros(values.shape, xp.int64)
+    return positions.astype(out_type.as_numpy_dtype)
 
 
 shape_function("LowerBound", "UpperBound")(shape_of_second)

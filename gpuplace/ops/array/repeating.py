@@ -53,8 +53,8 @@ def repeat(
         rank = data.shape.ndims
         if rank is not None and not -rank <= axis < rank:
             raise ValueError(f"Dimension is {axis} but rank is {rank}: `axis` must be in [{-rank}, {rank})")
-        known = None if data.shape.sizes is None else data.shape.sizes[axis]
-        length = shape_of(data)[axis] if known is None else known
+        static_length = None if data.shape.sizes is None else data.shape.sizes[axis]
+        length = shape_of(data)[axis] if static_length is None else static_length
         if counts.shape.num_elements() == 1:
             times = constant_value(counts)
             often = reshape(counts, []) if times is None else int(times.reshape(()))

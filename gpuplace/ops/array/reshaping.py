@@ -172,13 +172,13 @@ def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Te
 def _bind_reshape(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     """Read a constant's sizes once: every step passes the same array, unless it feeds a shape."""
     general = functools.partial(_reshape, xp)
-    known = constant_value(op.inputs[1])
-    if known is None or known.ndim != 1 or (known < -1).any():
+    static_shape = constant_value(op.inputs[1])
+    if static_shape is None or static_shape.ndim != 1 or (static_shape < -1).any():
         return general
-    sizes = known.tolist()
+    sizes = static_shape.tolist()
 
     def fixed(tensor: Any, shape: Any) -> Any:
-        if shape is known:
+        if shape is static_shape:
             try:
                 return tensor.reshape(sizes)
             except ValueError:
@@ -196,11 +196,11 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
     except ValueError:
         pass  # NumPy cannot infer a size of an empty tensor; other errors get TensorFlow's message
     free = [axis for axis, size in enumerate(sizes) if size == -1]
-    known = 1
+    fixed = 1
     for axis, length in enumerate(sizes):
         if length < -1:
             raise InvalidArgumentError.of(f"Size {axis} must be non-negative, not {length}")
-        known *= 1 if length == -1 else length
+        fixed *= 1 if length == -1 else length
     has_none = 0 in sizes
     if len(free) > 1:
         raise InvalidArgumentError.of(f"Only one input size may be -1, not both {free[0]} and {free[1]}")
@@ -209,44 +209,44 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
         counted = math.prod(size for size in tensor.shape if size or not has_none)
         product = math.prod(size for size in sizes if size > 0)
         if counted % product and not (has_none and 0 in tensor.shape):
-            raise _multiple_error(tensor.size, known)
+            raise _multiple_error(tensor.size, fixed)
         sizes[free[0]] = counted // product
-        known = math.prod(sizes)
-    if known != tensor.size:
+        fixed = math.prod(sizes)
+    if fixed != tensor.size:
         raise InvalidArgumentError.of(
-            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {known}"
+            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {fixed}"
         )
     return tensor.reshape(sizes)
 
 
-def _multiple_error(count: int, known: int) -> InvalidArgumentError:
+def _multiple_error(count: int, fixed: int) -> InvalidArgumentError:
     return InvalidArgumentError.of(
-        f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of {known}"
+        f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of {fixed}"
     )
 
 
 @shape_function("Reshape")
 def _reshape_shape(op: Operation) -> Any:
-    given, wanted = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
-    count = 0 if given.sizes is not None and 0 in given.sizes else given.num_elements()
-    if wanted.sizes is None or count is None and None not in wanted.sizes:
-        return (wanted,)
-    free = [axis for axis, length in enumerate(wanted.sizes) if length is None]
-    known = 1
-    for length in wanted.sizes:
-        known *= 1 if length is None else length
+    input_shape, target = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
+    count = 0 if input_shape.sizes is not None and 0 in input_shape.sizes else input_shape.num_elements()
+    if target.sizes is None or count is None and None not in target.sizes:
+        return (target,)
+    free = [axis for axis, length in enumerate(target.sizes) if length is None]
+    fixed = 1
+    for length in target.sizes:
+        fixed *= 1 if length is None else length
     if not free:
-        if count != known:
+        if count != fixed:
             raise ValueError(
-                f"Cannot reshape a tensor with {count} elements to shape {brackets(wanted)} ({known} elements)"
+                f"Cannot reshape a tensor with {count} elements to shape {brackets(target)} ({fixed} elements)"
             )
-        return (wanted,)
-    if len(free) > 1 or count is None or known == 0:
-        return (wanted,)
-    if count % known:
-        raise ValueError(f"Dimension size must be evenly divisible by {known} but is {count}")
-    sizes = list(wanted.sizes)
-    sizes[free[0]] = count // known
+        return (target,)
+    if len(free) > 1 or count is None or fixed == 0:
+        return (target,)
+    if count % fixed:
+        raise ValueError(f"Dimension size must be evenly divisible by {fixed} but is {count}")
+    sizes = list(target.sizes)
+    sizes[free[0]] = count // fixed
     return (TensorShape.of(tuple(sizes)),)
 
 
@@ -354,15 +354,15 @@ def _squeeze_shape(op: Operation) -> Any:
         if None in sizes:
             return (UNKNOWN_SHAPE,)
         return (TensorShape.of(tuple(length for length in sizes if length != 1)),)
-    gone = set()
+    removed = set()
     for axis in axes:
         if not -len(sizes) <= axis < len(sizes):
             raise ValueError(f"squeeze_dims[0] not in [{-len(sizes)},{len(sizes)})")
         at = axis % len(sizes)
         if sizes[at] not in (1, None):
             raise ValueError(f"Can not squeeze dim[{at}], expected a dimension of 1, got {sizes[at]}")
-        gone.add(at)
-    return (TensorShape.of(tuple(length for at, length in enumerate(sizes) if at not in gone)),)
+        removed.add(at)
+    return (TensorShape.of(tuple(length for at, length in enumerate(sizes) if at not in removed)),)
 
 
 @gradient("ExpandDims")
@@ -503,10 +503,10 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     parts: Any = None
     if isinstance(input, SparseTensor | SparseTensorValue):
         parts = SparseTensor(
-            *(new("Identity", input=one) for one in (input.indices, input.values, input.dense_shape))
+            *(new("Identity", input=item) for item in (input.indices, input.values, input.dense_shape))
         )
     elif isinstance(input, IndexedSlices):
-        values, indices = (new("Identity", input=one) for one in (input.values, input.indices))
+        values, indices = (new("Identity", input=item) for item in (input.values, input.indices))
         shape = None if input.dense_shape is None else new("Identity", input=input.dense_shape)
         parts = IndexedSlices(values, indices, shape)
     if parts is not None:
@@ -643,8 +643,8 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 def _check_numerics(xp: ArrayModule, tensor: Array, *, message: bytes) -> Array:
     if not xp.isfinite(tensor).all():
         nan, inf = bool(xp.isnan(tensor).any()), bool(xp.isinf(tensor).any())
-        what = "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"
-        raise InvalidArgumentError.of(f"{message.decode()} : Tensor had {what} values")
+        label = "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"
+        raise InvalidArgumentError.of(f"{message.decode()} : Tensor had {label} values")
     return tensor
 
 

@@ -278,8 +278,8 @@ def sequence_mask(
         if column.op.type == "ExpandDims":
             column = new("Cast", x=column, DstT=kind)
         result = new("Less", x=row, y=column)
-        wanted = as_dtype(dtype).base_dtype
-        return result if wanted is bool_type else cast(result, wanted)
+        result_type = as_dtype(dtype).base_dtype
+        return result if result_type is bool_type else cast(result, result_type)
 
 
 def bincount(
@@ -318,12 +318,12 @@ def bincount(
             size = new("Maximum", x=minlength, y=size)
         if maxlength is not None:
             size = new("Minimum", x=maxlength, y=size)
-        given = (
+        element_weights = (
             convert_to_tensor(weights, name="weights")
             if weights is not None
             else make_constant([], as_dtype(dtype))
         )
-        return new("Bincount", arr=arr, size=size, weights=given)
+        return new("Bincount", arr=arr, size=size, weights=element_weights)
 
 
 @compute("Bincount")

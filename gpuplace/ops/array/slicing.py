@@ -72,7 +72,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
 @compute("Slice", views=True)
 def _slice_kernel(xp: ArrayModule, input: Array, begin: Array, size: Array) -> Array:
     if begin.ndim != 1 or size.ndim != 1:
-        shapes = " and ".join(f"[{','.join(map(str, one.shape))}]" for one in (begin, size))
+        shapes = " and ".join(f"[{','.join(map(str, item.shape))}]" for item in (begin, size))
         raise InvalidArgumentError.of(
             f"Expected begin and size arguments to be 1-D tensors of size {input.ndim}, but got shapes {shapes}"
             " instead."
@@ -93,8 +93,10 @@ def _parts(starts: tuple[int, ...], lengths: tuple[int, ...], shape: tuple[int, 
         count = total - start if length == -1 else length
         if total == 0:
             if start != 0 or count != 0:
-                what = f"begin[{axis}] == 0 (got {start})" if start else f"size[{axis}] == 0 (got {count})"
-                raise InvalidArgumentError.of(f"Expected {what} when input.dim_size({axis}) == 0")
+                condition = (
+                    f"begin[{axis}] == 0 (got {start})" if start else f"size[{axis}] == 0 (got {count})"
+                )
+                raise InvalidArgumentError.of(f"Expected {condition} when input.dim_size({axis}) == 0")
         elif not 0 <= start <= total:
             raise InvalidArgumentError.of(f"Expected begin[{axis}] in [0, {total}], but got {start}")
         elif count < 0 or start + count > total:
@@ -135,14 +137,14 @@ def _slice_shape(op: Operation) -> Any:
 
 def _check_part(op: Operation) -> None:
     """Raise ValueError if a slice is known to reach beyond its input, where its gradient has no place."""
-    sizes, begin, taken = op.inputs[0].shape, constant_value(op.inputs[1]), op.outputs[0].shape
-    if begin is None or not sizes.is_fully_defined() or not taken.is_fully_defined():
+    sizes, begin, part = op.inputs[0].shape, constant_value(op.inputs[1]), op.outputs[0].shape
+    if begin is None or not sizes.is_fully_defined() or not part.is_fully_defined():
         return
-    after = np.array(sizes.as_list()) - np.array(taken.as_list()) - begin
+    after = np.array(sizes.as_list()) - np.array(part.as_list()) - begin
     if (begin < 0).any() or (after < 0).any():
         raise ValueError(
             f"Paddings must be non-negative for the gradient of '{op.name}': the slice begins at {begin.tolist()}, has"
-            f" the shape {taken.as_list()}, and reaches out of its input of shape {sizes.as_list()}"
+            f" the shape {part.as_list()}, and reaches out of its input of shape {sizes.as_list()}"
         )
 
 
@@ -151,14 +153,14 @@ def _slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     """Pad the gradient with zeros to the input's shape."""
     source, begin = op.inputs[0], op.inputs[1]
     axes = rank(source)
-    taken = shape_of(op.outputs[0], out_type=begin.dtype.base_dtype)
+    part_shape = shape_of(op.outputs[0], out_type=begin.dtype.base_dtype)
     column = stack([axes, 1])
     before = new("Reshape", tensor=begin, shape=column)
-    given = shape_of(source)
+    input_shape = shape_of(source)
     if begin.dtype.base_dtype is int64 and rules() != "1.15":
-        given = new("Cast", x=given, DstT=int64)
+        input_shape = new("Cast", x=input_shape, DstT=int64)
     _check_part(op)
-    after = new("Reshape", tensor=given - taken - begin, shape=column)
+    after = new("Reshape", tensor=input_shape - part_shape - begin, shape=column)
     paddings = concat([before, after], 1)
     return new("Pad", input=grad, paddings=paddings), None, None
 
@@ -302,10 +304,10 @@ def _strided_slice_shape(op: Operation) -> Any:
             total = remaining.pop(0)
             free = entry == _slice(None)
             full = entry.start is None and entry.stop is None
-            known = all(bound is not None for bound in bounds)
+            is_static = all(bound is not None for bound in bounds)
             if free:
                 result.append(total)
-            elif known:
+            elif is_static:
                 result.append(_count(entry, total))
             elif full and total is not None:
                 result.append(len(range(total)[entry]))
@@ -326,14 +328,14 @@ def _strided_slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None
     begin, end, strides = op.inputs[1:]
     source = op.inputs[0]
     kind = begin.dtype.base_dtype
-    given = (
+    input_shape = (
         make_constant(source.shape.as_list(), kind, name="Shape")
         if source.shape.is_fully_defined()
         else new("Shape", input=source, out_type=kind)
     )
     masks = {name: op.attrs[name] for name in _MASKS}
     return (
-        new("StridedSliceGrad", shape=given, begin=begin, end=end, strides=strides, dy=grad, **masks),
+        new("StridedSliceGrad", shape=input_shape, begin=begin, end=end, strides=strides, dy=grad, **masks),
         None,
         None,
         None,
@@ -431,10 +433,10 @@ def slice_of(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
         else:
             packed = [make_constant([], int32)] * 3
         begins, ends, steps = packed
-        found = new("StridedSlice", scope, input=tensor, begin=begins, end=ends, strides=steps, **masks)
+        result = new("StridedSlice", scope, input=tensor, begin=begins, end=ends, strides=steps, **masks)
         bounds = {"begin": begins, "end": ends, "strides": steps, **masks}
-        found.assign = functools.partial(_assign_slice, var, f"{scope}_assign", bounds)
-        return found
+        result.assign = functools.partial(_assign_slice, var, f"{scope}_assign", bounds)
+        return result
 
 
 def _assign_slice(

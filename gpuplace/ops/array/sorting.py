@@ -88,24 +88,24 @@ def _sorted(values: TensorLike, axis: TensorLike, is_argsort: bool, direction: s
     if known_axis is None or known_axis.ndim:
         raise ValueError("axis must be a constant scalar")
     dimension = int(known_axis)
-    given = convert_to_tensor(values, name="values")
+    tensor = convert_to_tensor(values, name="values")
     is_ascending = direction == "ASCENDING"
-    signed = -given if is_ascending else given
+    signed = -tensor if is_ascending else tensor
     size = shape_tensor(signed)[dimension]
     rank = rank_of(signed)
-    known = given.shape.ndims
-    if dimension == -1 or (known is not None and dimension == known - 1):
+    static_rank = tensor.shape.ndims
+    if dimension == -1 or (static_rank is not None and dimension == static_rank - 1):
         return _largest(signed, size, is_argsort, is_ascending)
     order: Any
-    if known is not None:
-        exchanged = list(range(known))
+    if static_rank is not None:
+        exchanged = list(range(static_rank))
         exchanged[dimension], exchanged[-1] = exchanged[-1], exchanged[dimension]
         order = constant(exchanged, "int64", name="transposition")
     else:
         at: Any = dimension + rank if dimension < 0 else dimension
         order = concat([range_of(at), [rank - 1], range_of(at + 1, rank - 1), [at]], 0)
-    found = _largest(transpose(signed, order), size, is_argsort, False)
-    back = transpose(found, order)
+    result = _largest(transpose(signed, order), size, is_argsort, False)
+    back = transpose(result, order)
     return -back if is_ascending and not is_argsort else back
 
 
@@ -134,16 +134,16 @@ def histogram_fixed_width_bins(
         int32, in the shape of ``values``.
     """
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
-        given = convert_to_tensor(values, name="values")
-        flat = new("Reshape", tensor=given, shape=[-1])
-        ends = convert_to_tensor(value_range, given.dtype.base_dtype, name="value_range")
+        tensor = convert_to_tensor(values, name="values")
+        flat = new("Reshape", tensor=tensor, shape=[-1])
+        ends = convert_to_tensor(value_range, tensor.dtype.base_dtype, name="value_range")
         count = convert_to_tensor(nbins, "int32", name="nbins")
-        wide = new("Cast", x=count, DstT=given.dtype.base_dtype)
+        wide = new("Cast", x=count, DstT=tensor.dtype.base_dtype)
         low, high = ends[0], ends[1]
         share = new("RealDiv", x=flat - low, y=high - low)
         bins = new("Cast", x=new("Floor", x=wide * share), DstT="int32")
-        kept = new("Minimum", x=new("Maximum", x=bins, y=0), y=count - 1)
-        return new("Reshape", tensor=kept, shape=shape_tensor(given))
+        clipped = new("Minimum", x=new("Maximum", x=bins, y=0), y=count - 1)
+        return new("Reshape", tensor=clipped, shape=shape_tensor(tensor))
 
 
 def histogram_fixed_width(
@@ -197,10 +197,10 @@ def _histogram_shape(op: Operation) -> Any:
     if ends not in (2, None):
         raise ValueError(f"Dimension must be 2 but is {ends}")
     require_rank(op.inputs[2].shape, 0)
-    known = constant_value(op.inputs[2])
-    if known is not None and known <= 0:
-        raise ValueError(f"Requires nbins > 0: {known}")
-    return (TensorShape.of((None if known is None else int(known),)),)
+    count = constant_value(op.inputs[2])
+    if count is not None and count <= 0:
+        raise ValueError(f"Requires nbins > 0: {count}")
+    return (TensorShape.of((None if count is None else int(count),)),)
 
 
 not_differentiable("HistogramFixedWidth")
@@ -239,8 +239,8 @@ def _unravel_index(xp: ArrayModule, indices: Array, dims: Array) -> Array:
         raise InvalidArgumentError.of("Input dims product is causing integer overflow")
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < int(dims.prod()):
         raise InvalidArgumentError.of("index is out of bound as with dims")
-    found = xp.unravel_index(indices, tuple(int(size) for size in dims))
-    return xp.stack([xp.asarray(part) for part in found]).astype(indices.dtype)
+    result = xp.unravel_index(indices, tuple(int(size) for size in dims))
+    return xp.stack([xp.asarray(part) for part in result]).astype(indices.dtype)
 
 
 @shape_function("UnravelIndex")
@@ -307,8 +307,8 @@ def _nth_element_shape(op: Operation) -> Any:
 @gradient("NthElement")
 def _nth_element_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Distribute the gradient equally over all elements that equal the result."""
-    input, found = op.inputs[0], new("ExpandDims", input=op.outputs[0], dim=-1)
-    equal = cast(new("Equal", x=found, y=input), grad.dtype)
+    input, selected = op.inputs[0], new("ExpandDims", input=op.outputs[0], dim=-1)
+    equal = cast(new("Equal", x=selected, y=input), grad.dtype)
     grad = new("ExpandDims", input=grad, dim=-1)
     number = new("ExpandDims", input=new("Sum", input=equal, reduction_indices=-1), dim=-1)
     return div(equal, number) * grad, None

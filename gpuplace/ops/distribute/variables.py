@@ -67,8 +67,8 @@ class DistributedVariable(ResourceVariable):
     def _assigned(self, method: str, args: Any, kwargs: Any) -> Any:
         """Return the result of an assignment to all copies."""
 
-        def assign(copy: Any, *given: Any, **named: Any) -> Any:
-            return getattr(copy, method)(*given, **named)
+        def assign(copy: Any, *values: Any, **named: Any) -> Any:
+            return getattr(copy, method)(*values, **named)
 
         context = current()
         if context is not None and context.copy is not None:
@@ -82,12 +82,12 @@ class DistributedVariable(ResourceVariable):
                 "You can do so by passing an explicit value for argument `aggregation` to tf.Variable(..)."
             )
 
-        def merge(strategy: Any, value: Any, *given: Any, **named: Any) -> Any:
+        def merge(strategy: Any, value: Any, *values: Any, **named: Any) -> Any:
             if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
                 value = strategy.extended.broadcast_to(strategy.experimental_local_results(value)[0], self)
             else:
                 value = strategy.extended.reduce_to(_REDUCTIONS[self._aggregation], value, self)
-            return strategy.extended.update(self, assign, args=(value, *given), kwargs=named)
+            return strategy.extended.update(self, assign, args=(value, *values), kwargs=named)
 
         return context.replica.merge_call(merge, args, kwargs)
 
@@ -162,10 +162,13 @@ class SyncOnReadVariable(DistributedVariable):
         if self._aggregation is VariableAggregation.SUM:
             value = value / len(self.values)
         with _scope(self._strategy):
-            made = self._strategy.extended.update(
-                self, lambda copy, *given: copy.assign(*given, **kwargs), args=(value, *args[1:]), group=False
+            result = self._strategy.extended.update(
+                self,
+                lambda copy, *values: copy.assign(*values, **kwargs),
+                args=(value, *args[1:]),
+                group=False,
             )
-            return self._strategy.group(made)
+            return self._strategy.group(result)
 
     def value(self) -> Tensor:
         """Return the value of this replica's copy or, outside replicas, the combined value."""
@@ -252,7 +255,7 @@ def created(
     for copy in copies:  # the distributed variable represents them
         for name in (GraphKeys.TRAINABLE_VARIABLES,):
             collected = graph.get_collection_ref(name)
-            collected[:] = [one for one in collected if one is not copy]
+            collected[:] = [item for item in collected if item is not copy]
     variable = (SyncOnReadVariable if is_local else MirroredVariable)(strategy, copies, aggregation)
     if trainable is None or trainable:
         collections.append(GraphKeys.TRAINABLE_VARIABLES)

@@ -161,7 +161,7 @@ def _bracketed(array: Any, show: Callable[[Any], Any], entries: int, rank: int) 
     gap = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (outer + 1)
     count = len(array)
     first, last = (
-        [str(show(one)) for one in part.tolist()]
+        [str(show(item)) for item in part.tolist()]
         if array.ndim == 1
         else [_bracketed(row, show, entries, rank) for row in part]
         for part in (array[:entries], array[max(entries, count - entries) :])

@@ -44,10 +44,12 @@ def set_python_gradient(op: Operation, function: Callable[..., Any]) -> None:
         op: the call.
         function: a function from the call and the gradients of its outputs to those of its inputs.
     """
-    kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection_ref(_PYTHON_GRADIENTS)
-    if not kept:
-        kept.append({})
-    kept[0][op] = function
+    gradients_by_call: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection_ref(
+        _PYTHON_GRADIENTS
+    )
+    if not gradients_by_call:
+        gradients_by_call.append({})
+    gradients_by_call[0][op] = function
 
 
 GRADIENT_ATTR = "_gradient_op_type"
@@ -58,14 +60,14 @@ differentiated: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDicti
 
 
 def _python_gradient(op: Operation) -> Callable[..., Any] | None:
-    kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
-    if kept and op in kept[0]:
-        return kept[0][op]
+    gradients_by_call: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
+    if gradients_by_call and op in gradients_by_call[0]:
+        return gradients_by_call[0][op]
     called = differentiated.get(op.attrs.get(GRADIENT_ATTR, b""))  # for a copy of the call in another graph
-    found: Callable[..., Any] | None = None
+    gradient_function: Callable[..., Any] | None = None
     if called is not None and called.is_called_by(op):
-        found = called.gradient_of
-    return found
+        gradient_function = called.gradient_of
+    return gradient_function
 
 
 _NOT_REWRITTEN = b"R\x05R\x03\x98\x01\x01"
@@ -96,17 +98,17 @@ def partitioned_call(
     types = (
         [as_dtype(arg.type) for arg in f.definition.signature.output_arg]
         if tout is None
-        else [as_dtype(one) for one in tout]
+        else [as_dtype(item) for item in tout]
     )
-    given = [convert_to_tensor(one) for one in args]
+    arguments = [convert_to_tensor(item) for item in args]
     f.add_to_graph(get_default_graph())
     op = get_default_graph().create_op(
         "StatefulPartitionedCall" if f.stateful_ops else "PartitionedCall",
-        given,
+        arguments,
         types,
         name=None if types else "PartitionedFunctionCall",
         attrs={
-            "Tin": tuple(tensor.dtype.base_dtype for tensor in given),
+            "Tin": tuple(tensor.dtype.base_dtype for tensor in arguments),
             "Tout": tuple(types),
             "f": FunctionRef(f.name),
             "config_proto": _NOT_REWRITTEN if config is None else config,
@@ -136,17 +138,17 @@ def function_call(function: str, ctx: KernelContext) -> Callable[[Sequence[Any]]
     Returns:
         A function from the values of all arguments to those of all results.
     """
-    found: Callable[[Sequence[Any]], list[Any]] = ctx.session.kernel_state(
+    runner: Callable[[Sequence[Any]], list[Any]] = ctx.session.kernel_state(
         f"{function}/call/{ctx.op.name}/{id(ctx.op.graph)}/{ctx.device}",
         lambda: ctx.session.functions.callable_of(ctx.op.graph, function, ctx.device, ctx.session),
     )
-    return found
+    return runner
 
 
 def _called(function: str, tensors: Sequence[Any], ctx: KernelContext) -> Any:
     """Return a function's results, a single value or a tuple."""
-    made = function_call(function, ctx)(tensors)
-    return made[0] if len(made) == 1 else tuple(made)
+    results = function_call(function, ctx)(tensors)
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 @compute("PartitionedCall", "StatefulPartitionedCall")
@@ -165,29 +167,29 @@ def _symbolic_gradient(xp: ArrayModule, input: list[Any], *, f: Any, ctx: Kernel
         name = f"{f.name}/SymbolicGradient"
         if name not in graph.function_bodies:
             graph.function_bodies[name] = _derived(graph, f.name)
-    made = _called(name, input, ctx)
-    found, wanted = len(made) if isinstance(made, tuple) else 1, len(ctx.op.outputs)
-    if found != wanted:
+    results = _called(name, input, ctx)
+    actual, expected = len(results) if isinstance(results, tuple) else 1, len(ctx.op.outputs)
+    if actual != expected:
         raise InvalidArgumentError.of(
-            f"SymGrad expects to return {wanted} tensor(s), but get {found} tensor(s) instead.", op=ctx.op
+            f"SymGrad expects to return {expected} tensor(s), but get {actual} tensor(s) instead.", op=ctx.op
         )
-    return made
+    return results
 
 
 def _derived(graph: Any, name: str) -> FunctionBody:
     """Return a function from another function's arguments and result gradients to the argument gradients."""
     body: FunctionBody = above("gpuplace.graphdef.function_def", "body_of")(graph, name)
     with body.graph.as_default():
-        given = [
+        result_grads = [
             new("Placeholder", "SymbolicGradient/given", dtype=tensor.dtype.base_dtype, shape=tensor.shape)
             for tensor in body.results
         ]
-        found = symbolic_gradients(body.results, body.args, given)
+        argument_grads = symbolic_gradients(body.results, body.args, result_grads)
         results = [
-            zeros_like(arg) if one is None else new("Identity", input=convert_to_tensor(one))
-            for arg, one in zip(body.args, found, strict=True)
+            zeros_like(arg) if item is None else new("Identity", input=convert_to_tensor(item))
+            for arg, item in zip(body.args, argument_grads, strict=True)
         ]
-    return FunctionBody(body.graph, (*body.args, *given), tuple(results), ())
+    return FunctionBody(body.graph, (*body.args, *result_grads), tuple(results), ())
 
 
 @gradient("PartitionedCall", "StatefulPartitionedCall")
@@ -203,12 +205,12 @@ def symbolic_gradient_of_call(op: Operation, *grads: Any) -> list[Tensor]:
         op: the call.
         *grads: the gradients of its outputs, or None.
     """
-    given = [
-        zeros_like(tensor) if one is None else convert_to_tensor(one)
-        for tensor, one in zip(op.outputs, grads, strict=True)
+    output_grads = [
+        zeros_like(tensor) if item is None else convert_to_tensor(item)
+        for tensor, item in zip(op.outputs, grads, strict=True)
     ]
     function = (
         op.attrs["f"] if "f" in op.attrs and op.type not in op.graph.functions else FunctionRef(op.type)
     )
     types = [tensor.dtype.base_dtype for tensor in op.inputs]
-    return new_list("SymbolicGradient", input=[*op.inputs, *given], Tout=types, f=function)
+    return new_list("SymbolicGradient", input=[*op.inputs, *output_grads], Tout=types, f=function)

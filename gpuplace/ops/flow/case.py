@@ -170,7 +170,7 @@ def _checked_branches(index: Any, branches: Any) -> dict[int, Callable[[], Any]]
         raise TypeError("branch_fns must be a list, tuple, or dict")
     if isinstance(branches, dict):
         pairs = list(branches.items())
-    elif all(callable(one) for one in branches):
+    elif all(callable(item) for item in branches):
         pairs = list(enumerate(branches))
     else:
         pairs = list(branches)

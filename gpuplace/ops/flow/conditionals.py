@@ -26,7 +26,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow import control, control_flow_util
-from gpuplace.ops.flow.context import ControlFlowContext, is_exit, merge, switch, switch_beside
+from gpuplace.ops.flow.context import ControlFlowContext, colocated_switch, is_exit, merge, switch
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
@@ -90,36 +90,36 @@ class CondContext(ControlFlowContext):
         """See ``ControlFlowContext``."""
         return True
 
-    def _know(self, tensor: Tensor) -> None:
+    def _add_known_value(self, tensor: Tensor) -> None:
         context: ControlFlowContext | None = self
         while context is not None:
             context._values.add(tensor)
             context = context.outer_context
 
-    def _from_around(self, val: Tensor) -> Tensor:
+    def _outer_substitute(self, val: Tensor) -> Tensor:
         """Return the substitute for a value in the contexts around this branch."""
         self._values.add(val)
         if self.outer_context is None:
             return val
-        found = self.outer_context.AddValue(val)
-        self._values.add(found)
-        self._external_values[found] = found
-        return found
+        substitute = self.outer_context.AddValue(val)
+        self._values.add(substitute)
+        self._external_values[substitute] = substitute
+        return substitute
 
     def AddValue(self, val: Tensor) -> Tensor:  # noqa: N802
         """See ``ControlFlowContext``."""
         if val in self._values:
             return self._external_values.get(val, val)
-        found = self._from_around(val)
+        substitute = self._outer_substitute(val)
         with get_default_graph().control_dependencies(None):
-            found = switch_beside(found, self.pred)[self.branch]
+            substitute = colocated_switch(substitute, self.pred)[self.branch]
             if self.outer_context is not None:
-                self.outer_context.AddInnerOp(found.op)
-        found.op.graph.prevent_fetching(found.op)
-        found.op._set_control_flow_context(self)
-        self._know(found)
-        self._external_values[val] = found
-        return found
+                self.outer_context.AddInnerOp(substitute.op)
+        substitute.op.graph.prevent_fetching(substitute.op)
+        substitute.op._set_control_flow_context(self)
+        self._add_known_value(substitute)
+        self._external_values[val] = substitute
+        return substitute
 
     def add_op(self, op: Operation) -> None:
         """See ``ControlFlowContext``."""
@@ -128,20 +128,20 @@ class CondContext(ControlFlowContext):
     def _add_inside(self, op: Operation) -> None:
         if not op.inputs:
             self._remove_external_control_edges(op)
-            if not any(self.contains(one._get_control_flow_context()) for one in op.control_inputs):
+            if not any(self.contains(item._get_control_flow_context()) for item in op.control_inputs):
                 op._add_control_input(self.pivot.op)
         else:
             for index, tensor in enumerate(op.inputs):
                 if op.type == "Merge" and tensor.op.type == "NextIteration":
                     continue
-                found = self.AddValue(tensor)
-                if found is not tensor:
-                    op._update_input(index, found)
+                substitute = self.AddValue(tensor)
+                if substitute is not tensor:
+                    op._update_input(index, substitute)
             self._remove_external_control_edges(op)
             if op.type in op.graph.functions or op.type == "SymbolicGradient":
                 op._add_control_input(self.pivot.op)
         for tensor in op.outputs:
-            self._know(tensor)
+            self._add_known_value(tensor)
         if self.outer_context is not None or not is_exit(op):
             op.graph.prevent_fetching(op)
         if self.outer_context is not None:
@@ -154,9 +154,9 @@ class CondContext(ControlFlowContext):
         tensor = convert_to_tensor(flow_of(value))
         if tensor in self._values:
             return self._external_values.get(tensor, tensor)
-        found = switch_beside(self._from_around(tensor), self.pred)[self.branch]
-        self._external_values[tensor] = found
-        return found
+        switched = colocated_switch(self._outer_substitute(tensor), self.pred)[self.branch]
+        self._external_values[tensor] = switched
+        return switched
 
     def build(self, function: Callable[[], Any], argument: str) -> tuple[Any, list[Tensor]]:
         """Call the branch's function; return its results, and their tensors.
@@ -166,14 +166,14 @@ class CondContext(ControlFlowContext):
         """
         self.Enter()
         try:
-            given = function()
-            if given is None:
+            returned = function()
+            if returned is None:
                 raise ValueError(f"{argument} must have a return value.")
-            tensors = [self._result(value) for value in nest.flatten(given, opens_slices=True)]
+            tensors = [self._result(value) for value in nest.flatten(returned, opens_slices=True)]
             self.ExitResult(tensors)
         finally:
             self.Exit()
-        return given, tensors
+        return returned, tensors
 
 
 def flow_of(value: Any) -> Any:
@@ -190,26 +190,26 @@ def with_flows(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
 
 
 def _with_equal_positions(
-    given: Any, ours: Sequence[Tensor], theirs: Sequence[Tensor]
+    structure: Any, ours: Sequence[Tensor], theirs: Sequence[Tensor]
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the results of two branches; slice positions become int64 if they are int64 in either branch."""
     flags: list[bool] = []
-    for value in nest.flatten(given):
+    for value in nest.flatten(structure):
         count = len(nest.flatten(value, opens_slices=True))
         flags += [isinstance(value, IndexedSlices) and index == 1 for index in range(count)]
     pairs = []
-    for is_position, one, other in zip(flags, ours, theirs, strict=True):
-        if is_position and one.dtype.base_dtype is not other.dtype.base_dtype:
-            one, other = (
+    for is_position, first, second in zip(flags, ours, theirs, strict=True):
+        if is_position and first.dtype.base_dtype is not second.dtype.base_dtype:
+            first, second = (
                 tensor if tensor.dtype.base_dtype is int64 else new("Cast", x=tensor, DstT=int64)
-                for tensor in (one, other)
+                for tensor in (first, second)
             )
-        pairs.append((one, other))
-    return [one for one, _ in pairs], [other for _, other in pairs]
+        pairs.append((first, second))
+    return [first for first, _ in pairs], [second for _, second in pairs]
 
 
-def _only(given: Any) -> Any:
-    return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+def _only(result: Any) -> Any:
+    return result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
 
 
 def _checked_functions(true_fn: Any, false_fn: Any, fn1: Any, fn2: Any) -> tuple[Any, Any]:
@@ -221,11 +221,11 @@ def _checked_functions(true_fn: Any, false_fn: Any, fn1: Any, fn2: Any) -> tuple
             raise TypeError(f"cond(): {name} and {old_name} may not be set simultaneously.")
         if old is None and function is None:
             raise TypeError(f"cond(): {name} argument required")
-    found = (fn1 if fn1 is not None else true_fn), (fn2 if fn2 is not None else false_fn)
-    for name, function in zip(("true_fn", "false_fn"), found, strict=True):
+    functions = (fn1 if fn1 is not None else true_fn), (fn2 if fn2 is not None else false_fn)
+    for name, function in zip(("true_fn", "false_fn"), functions, strict=True):
         if not callable(function):
             raise TypeError(f"{name} must be callable.")
-    return found
+    return functions
 
 
 def cond(
@@ -269,37 +269,40 @@ def cond(
     with name_scope(name, "cond", [pred]):
         if isinstance(pred, bool):
             raise TypeError("pred must not be a Python bool")
-        other, taken = switch(pred, pred)
-        pivots = [reshaping.identity(taken, name="switch_t"), reshaping.identity(other, name="switch_f")]
+        pivot_false, pivot_true = switch(pred, pred)
+        pivots = [
+            reshaping.identity(pivot_true, name="switch_t"),
+            reshaping.identity(pivot_false, name="switch_f"),
+        ]
         decider = reshaping.identity(pred, name="pred_id")
-        for tensor in (taken, other, *pivots, decider):
+        for tensor in (pivot_true, pivot_false, *pivots, decider):
             tensor.op.graph.prevent_fetching(tensor.op)
         context_true = CondContext(decider, pivots[0], 1)
-        given_true, tensors_true = context_true.build(true_fn, "true_fn")
+        result_true, tensors_true = context_true.build(true_fn, "true_fn")
         context_false = CondContext(decider, pivots[1], 0)
-        given_false, tensors_false = context_false.build(false_fn, "false_fn")
+        result_false, tensors_false = context_false.build(false_fn, "false_fn")
         if not strict:
-            given_true, given_false = _only(given_true), _only(given_false)
+            result_true, result_false = _only(result_true), _only(result_false)
         try:
-            nest.assert_same_structure(given_true, given_false)
+            nest.assert_same_structure(result_true, result_false)
         except TypeError as error:
             raise TypeError(f"Incompatible return types of true_fn and false_fn: {error}") from None
         except ValueError as error:
             raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
         if not tensors_true:
             raise ValueError("true_fn and false_fn must return at least one result.")
-        tensors_true, tensors_false = _with_equal_positions(given_true, tensors_true, tensors_false)
-        for one, other_one in zip(tensors_true, tensors_false, strict=True):
-            if one.dtype.base_dtype is not other_one.dtype.base_dtype:
+        tensors_true, tensors_false = _with_equal_positions(result_true, tensors_true, tensors_false)
+        for first, second in zip(tensors_true, tensors_false, strict=True):
+            if first.dtype.base_dtype is not second.dtype.base_dtype:
                 raise ValueError(
-                    f"Outputs of true_fn and false_fn must have the same type: {one.dtype.name}, {other_one.dtype.name}"
+                    f"Outputs of true_fn and false_fn must have the same type: {first.dtype.name}, {second.dtype.name}"
                 )
         merged = [merge([b, a])[0] for a, b in zip(tensors_true, tensors_false, strict=True)]
-        flat = nest.flatten(given_true, opens_slices=True)
+        flat = nest.flatten(result_true, opens_slices=True)
         if context_true.outer_context is None:
             for context in (context_true, context_false):
                 get_default_graph().add_to_collection(GraphKeys.COND_CONTEXT, context)
-        result = nest.pack_sequence_as(given_true, with_flows(flat, merged), opens_slices=True)
+        result = nest.pack_sequence_as(result_true, with_flows(flat, merged), opens_slices=True)
         return result if strict else _only(result)
 
 

@@ -55,7 +55,7 @@ def switch(data: TensorLike, pred: Any, name: str | None = None) -> Any:
         return apply_op("Switch", scope, data=tensor, pred=convert_to_tensor(pred, name="pred")).outputs
 
 
-def switch_beside(data: TensorLike, pred: Tensor, name: str = "Switch") -> Any:
+def colocated_switch(data: TensorLike, pred: Tensor, name: str = "Switch") -> Any:
     """Return the outputs of a ``Switch`` that is placed with its data; for a reference, of a ``RefSwitch``.
 
     Args:
@@ -84,7 +84,7 @@ def merge(inputs: list[Any], name: str | None = None) -> Any:
         A tensor of their dtype, and an int32 scalar.
     """
     with name_scope(name, "Merge", inputs) as scope:
-        tensors = [convert_to_tensor(one, as_ref=True) for one in inputs]
+        tensors = [convert_to_tensor(item, as_ref=True) for item in inputs]
         are_refs = all(tensor.dtype.is_ref_dtype for tensor in tensors)
         return apply_op("RefMerge" if are_refs else "Merge", scope, inputs=tensors).outputs
 
@@ -179,8 +179,8 @@ class ControlFlowContext:
         controls = op.control_inputs
         if loop is None:
             return controls, []
-        inside = [one for one in controls if _loop_behind(one) is loop]
-        outside = [one for one in controls if one not in inside]
+        inside = [item for item in controls if _output_loop(item) is loop]
+        outside = [item for item in controls if item not in inside]
         if outside:
             op._remove_all_control_inputs()
             op._add_control_inputs(inside)
@@ -192,16 +192,16 @@ class ControlFlowContext:
         Raises:
             ValueError: ``source`` is in a loop that ``op`` is not in.
         """
-        context, taken = op._get_control_flow_context(), context_behind(source)
-        if taken is None or context is taken:
+        context, source_context = op._get_control_flow_context(), output_context(source)
+        if source_context is None or context is source_context:
             return
-        loop, taken_loop = _loop_of(context), _loop_of(taken)
+        loop, source_loop = _loop_of(context), _loop_of(source_context)
         if loop is None:
-            if taken_loop is None or is_enter(op) or op.type in SWITCHES:
+            if source_loop is None or is_enter(op) or op.type in SWITCHES:
                 return
             why = f"because '{source.name}' is in a while loop."
         else:
-            if taken_loop is None or taken_loop.contains(loop) or _may_use(loop, taken_loop):
+            if source_loop is None or source_loop.contains(loop) or _may_use(loop, source_loop):
                 return
             why = "because they are in different while loops."
         raise ValueError(
@@ -209,21 +209,21 @@ class ControlFlowContext:
         )
 
 
-def _may_use(loop: Any, taken: Any) -> bool:
+def _may_use(loop: Any, source_loop: Any) -> bool:
     """Return whether gradients allow the use: a gradient loop uses its forward loop's values, through stacks."""
     state = loop.grad_state
     if state is not None:
         forward = state.forward_context
-        if taken.contains(forward) or forward is taken.outer_context:
+        if source_loop.contains(forward) or forward is source_loop.outer_context:
             return True
-    state = taken.grad_state
+    state = source_loop.grad_state
     if state is None:
         return False
     outer = state.forward_context.grad_state
     return state.forward_context is loop or (outer is not None and outer.forward_context is loop)
 
 
-def context_behind(op: Operation) -> Any:
+def output_context(op: Operation) -> Any:
     """Return the context of an operation's outputs: for ``Exit``, the one around the loop."""
     context = op._get_control_flow_context()
     return context.outer_context if context is not None and is_exit(op) else context
@@ -233,8 +233,8 @@ def _loop_of(context: Any) -> Any:
     return None if context is None else context.GetWhileContext()
 
 
-def _loop_behind(op: Operation) -> Any:
-    return _loop_of(context_behind(op))
+def _output_loop(op: Operation) -> Any:
+    return _loop_of(output_context(op))
 
 
 def while_context_of(op: Operation) -> Any:

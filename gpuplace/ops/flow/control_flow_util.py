@@ -31,7 +31,7 @@ FUNCTIONAL: dict[str, tuple[str, str]] = {}
 """Control flow -> the module and name of its functional form, which is in a separate library."""
 
 
-def functional(what: str) -> Any:
+def functional(construct: str) -> Any:
     """Return the function that builds the functional form of a control flow construct.
 
     Args:
@@ -40,11 +40,13 @@ def functional(what: str) -> Any:
     Raises:
         ModuleNotFoundError: the library is not installed.
     """
-    while what not in FUNCTIONAL and import_next():
+    while construct not in FUNCTIONAL and import_next():
         pass
-    if what not in FUNCTIONAL:
-        raise ModuleNotFoundError(f"{what} made of functions is part of {LIBRARY}, which is not installed")
-    module, name = FUNCTIONAL[what]
+    if construct not in FUNCTIONAL:
+        raise ModuleNotFoundError(
+            f"{construct} made of functions is part of {LIBRARY}, which is not installed"
+        )
+    module, name = FUNCTIONAL[construct]
     return getattr(import_module(module), name)
 
 

@@ -43,9 +43,9 @@ def _pack(structure: Any, flat: Sequence[Any]) -> Any:
 
 def _rows(tensor: Tensor, or_zero: bool = True) -> Any:
     """Return the number of rows: a Python number if it is static and, unless ``or_zero``, not zero."""
-    known = tensor.shape[0].value if tensor.shape.ndims is not None else None
-    if known or (known is not None and or_zero):
-        return known
+    static_rows = tensor.shape[0].value if tensor.shape.ndims is not None else None
+    if static_rows or (static_rows is not None and or_zero):
+        return static_rows
     return reshaping.shape(tensor)[0]
 
 
@@ -107,7 +107,7 @@ def map_fn(
             raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
         count = _rows(flat[0], or_zero=False)
         rows = [TensorArray(elem.dtype, size=count, dynamic_size=False, infer_shape=True) for elem in flat]
-        rows = [one.unstack(elem) for one, elem in zip(rows, flat, strict=True)]
+        rows = [item.unstack(elem) for item, elem in zip(rows, flat, strict=True)]
         start = constant.constant(0)
         results = [
             TensorArray(kind, size=count, dynamic_size=False, infer_shape=infer_shape)
@@ -115,10 +115,10 @@ def map_fn(
         ]
 
         def compute(i: Tensor, arrays: Any) -> Any:
-            given = fn(_pack(elems, [one.read(i) for one in rows]))
-            nest.assert_same_structure(types, given)
-            values = nest.flatten(given)
-            arrays = [one.write(i, value) for one, value in zip(arrays, values, strict=True)]
+            result = fn(_pack(elems, [item.read(i) for item in rows]))
+            nest.assert_same_structure(types, result)
+            values = nest.flatten(result)
+            arrays = [item.write(i, value) for item, value in zip(arrays, values, strict=True)]
             return i + 1, arrays
 
         _, results = while_loop(
@@ -130,7 +130,7 @@ def map_fn(
             swap_memory=swap_memory,
             maximum_iterations=count,
         )
-        stacked = [one.stack() for one in results]
+        stacked = [item.stack() for item in results]
         _set_rows(stacked, flat)
     return _pack(types, stacked)
 
@@ -156,7 +156,7 @@ def _fold(
         ]
 
         def row(i: Any) -> Any:
-            return _pack(elems, [one.read(i) for one in rows])
+            return _pack(elems, [item.read(i) for item in rows])
 
         start: Any
         if is_left:
@@ -290,10 +290,10 @@ def scan(
             )
             for elem in flat
         ]
-        rows = [one.unstack(elem) for one, elem in zip(rows, flat, strict=True)]
+        rows = [array.unstack(elem) for array, elem in zip(rows, flat, strict=True)]
         done = 1 if initializer is None else 0
         if initializer is None:
-            first = [one.read(count - 1 if reverse else 0) for one in rows]
+            first = [array.read(count - 1 if reverse else 0) for array in rows]
         else:
             first = [convert_to_tensor(value) for value in nest.flatten(initializer)]
         results = [
@@ -308,16 +308,16 @@ def scan(
         ]
         if initializer is None:
             results = [
-                one.write(count - 1 if reverse else 0, value)
-                for one, value in zip(results, first, strict=True)
+                array.write(count - 1 if reverse else 0, value)
+                for array, value in zip(results, first, strict=True)
             ]
 
         def compute(i: Tensor, values: Any, arrays: Any) -> Any:
-            row = _pack(elems, [one.read(i) for one in rows])
-            given = fn(_pack(structure, values), row)
-            nest.assert_same_structure(structure, given)
-            new_values = nest.flatten(given)
-            arrays = [one.write(i, value) for one, value in zip(arrays, new_values, strict=True)]
+            row = _pack(elems, [item.read(i) for item in rows])
+            result = fn(_pack(structure, values), row)
+            nest.assert_same_structure(structure, result)
+            new_values = nest.flatten(result)
+            arrays = [item.write(i, value) for item, value in zip(arrays, new_values, strict=True)]
             return (i - 1 if reverse else i + 1), new_values, arrays
 
         start = count - 1 - done if reverse else done
@@ -334,6 +334,6 @@ def scan(
             swap_memory=swap_memory,
             maximum_iterations=count,
         )
-        stacked = [one.stack() for one in results]
+        stacked = [array.stack() for array in results]
         _set_rows(stacked, flat)
     return _pack(structure, stacked)

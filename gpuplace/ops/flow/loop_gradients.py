@@ -26,13 +26,13 @@ from gpuplace.graph.op_sets import IDENTITY_OPS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.context import (
-    context_behind,
+    colocated_switch,
     is_exit,
     is_loop_invariant,
     is_loop_switch,
     merge,
+    output_context,
     switch,
-    switch_beside,
     while_context_of,
 )
 from gpuplace.ops.flow.while_loops import WhileContext, enter, exit_loop, next_iteration
@@ -171,7 +171,7 @@ class LoopGradient:
             def push() -> Operation:
                 return apply_op("StackPushV2", handle=handle, elem=value, swap_memory=forward.swap_memory)
 
-            context = context_behind(value.op)
+            context = output_context(value.op)
             if context is forward:
                 with inside(forward):
                     pushed = push()
@@ -211,7 +211,7 @@ class LoopGradient:
                 while pred is None and state is not None:
                     pred, state = state.values.get(branch.pred), state.outer
                 side = 1 - branch.branch if dead_branch else branch.branch
-                history = switch_beside(history, branch.pred if pred is None else pred)[side]
+                history = colocated_switch(history, branch.pred if pred is None else pred)[side]
             popped = new("StackPopV2", handle=history, elem_type=value.dtype.base_dtype)
             popped.set_shape(value.shape)
         if self.grad_context.parallel_iterations > 1:
@@ -220,9 +220,9 @@ class LoopGradient:
 
     def GetRealValue(self, value: Tensor) -> Tensor:  # noqa: N802
         """Return the gradient's substitute for a value of the forward loop."""
-        known = self.values.get(value)
-        if known is not None:
-            return known
+        substitute = self.values.get(value)
+        if substitute is not None:
+            return substitute
         real: Tensor | None = None
         current, state = value, self
         while real is None:
@@ -248,12 +248,12 @@ class LoopGradient:
 
     def pred_of(self, pred: Tensor) -> Tensor:
         """Return the predicate of a conditional in the forward loop, in the gradient."""
-        known = self.values.get(pred)
-        if known is None:
+        substitute = self.values.get(pred)
+        if substitute is None:
             with outside(self.grad_context):
                 history = self.AddForwardAccumulator(pred)
-            known = self.values[pred] = self.AddBackpropAccumulatedValue(history, pred)
-        return known
+            substitute = self.values[pred] = self.AddBackpropAccumulatedValue(history, pred)
+        return substitute
 
 
 # Counters
@@ -271,10 +271,10 @@ def add_ring(
     entered = enter(first, context, name=name)
     context.loop_enters.append(entered)
     merged = merge([entered, entered], name=merge_name)[0]
-    other, taken = switch(merged, context.pivot)
-    going_on = next_iteration(step(taken))
+    leaving, continuing = switch(merged, context.pivot)
+    going_on = next_iteration(step(continuing))
     merged.op._update_input(1, going_on)
-    left = exit_loop(other, name=name)
+    left = exit_loop(leaving, name=name)
     context.loop_exits.append(left)
     context.ExitResult([left])
     return left, going_on
@@ -299,12 +299,12 @@ def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradi
         merged = merge([entered, entered])[0]
         context._pivot_for_pred = merged
         context.pivot = new("LoopCond", "b_count", input=comparison.greater_equal(merged, one))
-        other, taken = switch(merged, context.pivot)
-        index = elementwise.subtract(taken, one)
+        leaving, continuing = switch(merged, context.pivot)
+        index = elementwise.subtract(continuing, one)
         context._pivot_for_body = index
         going_on = next_iteration(index)
         merged.op._update_input(1, going_on)
-        zero = exit_loop(other, name="b_count")
+        zero = exit_loop(leaving, name="b_count")
         context.loop_exits.append(zero)
         if outer is not None:
             outer.grad_sync._add_control_input(zero.op)
@@ -357,7 +357,7 @@ class LoopGradients:
 
     def unused_exits(self, pending: dict[Operation, int], to_ops: Sequence[Operation]) -> list[Tensor]:
         """Return the exits of loops without an exit that awaits gradients; mark their enters as pending."""
-        found: list[Tensor] = []
+        unused: list[Tensor] = []
         for state in self._by_context.values():
             for left in state.exits:
                 if not pending.get(left.op, 0):
@@ -365,11 +365,11 @@ class LoopGradients:
                     if left.op not in to_ops:
                         state.unused_exits.append(left)
                     if not state.pending_exits:
-                        found.extend(state.unused_exits)
+                        unused.extend(state.unused_exits)
             for entered in state.forward_context.loop_enters:
                 if not pending.get(entered.op, 0):
                     pending[entered.op] = 1
-        return found
+        return unused
 
     def zeros_for_exit(self, left: Tensor) -> Tensor:
         """Return zeros for the gradient of an unused loop result."""
@@ -425,11 +425,11 @@ def _zeros_in_loop(state: LoopGradient, op: Operation, value: Tensor) -> Tensor:
     if value.shape.is_fully_defined():
         zeros = constant.constant(0, shape=value.shape.as_list(), dtype=value.dtype)
         if is_dead:
-            return switch_beside(zeros, state.values[context.pred])[1 - context.branch]
+            return colocated_switch(zeros, state.values[context.pred])[1 - context.branch]
         return zeros
     if is_dead:
         with inside(context.outer_context):
-            value = switch_beside(op.inputs[0], context.pred)[1 - context.branch]
+            value = colocated_switch(op.inputs[0], context.pred)[1 - context.branch]
             shape = shape_of(value)
         value.op._set_control_flow_context(context)
         shape.op._set_control_flow_context(context)

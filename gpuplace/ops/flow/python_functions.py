@@ -170,11 +170,11 @@ def _py_func(xp: ArrayModule, input: list[Any], *, token: bytes, Tout: Any) -> A
             f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
         )
     arrays = [_result(value) for value in values]
-    for index, (array, wanted) in enumerate(zip(arrays, Tout, strict=True)):
-        if as_dtype(array.dtype) is not wanted:
+    for index, (array, expected) in enumerate(zip(arrays, Tout, strict=True)):
+        if as_dtype(array.dtype) is not expected:
             raise InvalidArgumentError.of(
                 f"{index}-th value returned by {token.decode()} is {as_dtype(array.dtype).short_name}, but expects"
-                f" {wanted.short_name}"
+                f" {expected.short_name}"
             )
     return arrays if len(arrays) != 1 else arrays[0]
 
@@ -211,12 +211,12 @@ _ERRORS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] =
 
 def step_error(error: Exception) -> OpError:
     """Return the error of a step whose function raised an exception, with the function's traceback."""
-    kind = next((made for raised, made in _ERRORS if isinstance(error, raised)), UnknownError)
+    kind = next((step_failure for raised, step_failure in _ERRORS if isinstance(error, raised)), UnknownError)
     own = error.__traceback__
     lines = "".join(traceback.format_tb(own.tb_next if own is not None else None))
     last = traceback.format_exception_only(error)[-1].strip()
-    made: OpError = kind.of(f"{last}\nTraceback (most recent call last):\n\n{lines}\n{last}\n")
-    return made
+    step_failure: OpError = kind.of(f"{last}\nTraceback (most recent call last):\n\n{lines}\n{last}\n")
+    return step_failure
 
 
 @shape_function("PyFunc", "PyFuncStateless")

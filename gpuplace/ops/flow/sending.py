@@ -14,10 +14,10 @@ from gpuplace.typing import Array, ArrayModule
 
 
 def _rendezvous() -> StepRendezvous:
-    found = step_limits().rendezvous
-    if found is None:
+    rendezvous = step_limits().rendezvous
+    if rendezvous is None:
         raise InternalError.of("Op kernel context needs to provide a rendezvous.")
-    return found
+    return rendezvous
 
 
 def _name(tensor_name: str | bytes) -> str:

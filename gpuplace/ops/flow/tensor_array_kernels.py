@@ -130,24 +130,24 @@ class ArrayOfTensors:
         return value
 
     def _unwritten(self, xp: ArrayModule, index: int, element: _Element) -> Array:
-        known = element.shape
-        if known is None and self.shape.is_fully_defined():
-            known = self.shape.known_sizes
-        if known is None:
+        shape = element.shape
+        if shape is None and self.shape.is_fully_defined():
+            shape = self.shape.known_sizes
+        if shape is None:
             raise self.error(
                 f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not fully defined:"
                 f" {self.shape}.  It is possible you are working with a resizeable TensorArray and stop_gradients is"
                 " not allowing the gradients to be written.  If you set the full element_shape property on the forward"
                 " TensorArray, the proper all-zeros tensor will be returned instead of incurring this error."
             )
-        return xp.zeros(known, self.dtype)
+        return xp.zeros(shape, self.dtype)
 
     def gradient(self, source: bytes) -> ArrayOfTensors:
         """Return the array of gradients for a source; make it on first use."""
         with _lock:
-            known = self._gradients.get(source)
-            if known is None:
-                known = self._gradients[source] = ArrayOfTensors(
+            array = self._gradients.get(source)
+            if array is None:
+                array = self._gradients[source] = ArrayOfTensors(
                     f"{self.name}@{source.decode()}",
                     self.dtype,
                     len(self.elements),
@@ -157,9 +157,9 @@ class ArrayOfTensors:
                     self.has_one_shape,
                     True,
                 )
-                for mine, other in zip(known.elements, self.elements, strict=True):
-                    mine.shape = other.shape
-        return known
+                for own, forward in zip(array.elements, self.elements, strict=True):
+                    own.shape = forward.shape
+        return array
 
 
 _FLOW = np.zeros((), np.float32)
@@ -185,7 +185,7 @@ def _make(
     name = f"{tensor_array_name.decode() or ctx.op.name}_{next(_numbers)}"
     if int(size) < 0:
         raise InvalidArgumentError.of("Size should be >= 0.")
-    made = ArrayOfTensors(
+    array = ArrayOfTensors(
         name,
         dtype.as_numpy_dtype,
         int(size),
@@ -194,13 +194,13 @@ def _make(
         element_shape,
         identical_element_shapes,
     )
-    return ResourceHandle(ctx.device, _CONTAINER, name, _TYPE_NAME, made), xp.asarray(_FLOW)
+    return ResourceHandle(ctx.device, _CONTAINER, name, _TYPE_NAME, array), xp.asarray(_FLOW)
 
 
 @compute("TensorArrayGradV3")
 def _gradient(xp: ArrayModule, handle: Any, flow_in: Any, *, source: bytes, ctx: KernelContext) -> Any:
-    made = handle.resource.gradient(source)
-    return ResourceHandle(ctx.device, _CONTAINER, made.name, _TYPE_NAME, made), flow_in
+    array = handle.resource.gradient(source)
+    return ResourceHandle(ctx.device, _CONTAINER, array.name, _TYPE_NAME, array), flow_in
 
 
 @compute("TensorArrayReadV3")

@@ -31,11 +31,11 @@ from gpuplace.ops.flow import control_flow_util
 from gpuplace.ops.flow.conditionals import flow_of, with_flows
 from gpuplace.ops.flow.context import (
     ControlFlowContext,
-    context_behind,
+    colocated_switch,
     is_exit,
     is_loop_invariant,
     merge,
-    switch_beside,
+    output_context,
     while_context_of,
 )
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -163,10 +163,10 @@ class WhileContext(ControlFlowContext):
             return self._external_values.get(val, val)
         self._values.add(val)
         graph = get_default_graph()
-        found = self._from_forward_loop(val)
-        if found is not None:
-            self._external_values[val] = found
-            return found
+        substitute = self._from_forward_loop(val)
+        if substitute is not None:
+            self._external_values[val] = substitute
+            return substitute
         result = val if self.outer_context is None else self.outer_context.AddValue(val)
         with graph.control_dependencies(None):
             entered = enter(result, self, is_constant=True)
@@ -198,15 +198,15 @@ class WhileContext(ControlFlowContext):
         around = self.outer_context
         loop_around = None if around is None else around.GetWhileContext()
         for tensor in entered:
-            kept = []
+            entered_ops = []
             for op in control_inputs_for(graph._stacks().controls, [tensor.op.inputs[0]]):
-                context, wanted = around, context_behind(op)
-                while context is not wanted and context is not None and context is not loop_around:
+                context, input_context = around, output_context(op)
+                while context is not input_context and context is not None and context is not loop_around:
                     context = context.outer_context
-                if context is wanted:
-                    kept.append(op)
+                if context is input_context:
+                    entered_ops.append(op)
             tensor.op._set_control_flow_context(self)
-            tensor.op._add_control_inputs(kept)
+            tensor.op._add_control_inputs(entered_ops)
             for scope in graph._stacks().controls:
                 scope.add_op(tensor.op)
 
@@ -233,9 +233,9 @@ class WhileContext(ControlFlowContext):
                 self._wait_for_pivot(op)
         else:
             for index, tensor in enumerate(op.inputs):
-                found = self.AddValue(tensor)
-                if found is not tensor:
-                    op._update_input(index, found)
+                substitute = self.AddValue(tensor)
+                if substitute is not tensor:
+                    op._update_input(index, substitute)
             _, outside = self._remove_external_control_edges(op)
             if not op.control_inputs and all(is_loop_invariant(tensor.op) for tensor in op.inputs):
                 self._wait_for_pivot(op)
@@ -243,7 +243,7 @@ class WhileContext(ControlFlowContext):
         if outside:
             with graph.control_dependencies(None):
                 self.Enter()
-                waiting = [reshaping.identity(one.outputs[0]).op for one in outside if one.outputs]
+                waiting = [reshaping.identity(item.outputs[0]).op for item in outside if item.outputs]
                 self.Exit()
             op._add_control_inputs(waiting)
         if self.outer_context is not None or not is_exit(op):
@@ -271,19 +271,19 @@ class WhileContext(ControlFlowContext):
         """Add the loop; return its results."""
         flat = nest.flatten(loop_vars, opens_slices=True)
         tensors = [convert_to_tensor(flow_of(value)) for value in flat]
-        kept = [None] * len(nest.flatten(loop_vars))
+        invariants = [None] * len(nest.flatten(loop_vars))
         shapes = shapes_of_parts(
             nest.flatten(loop_vars),
-            kept if shape_invariants is None else nest.flatten(shape_invariants),
+            invariants if shape_invariants is None else nest.flatten(shape_invariants),
             tensors,
         )
         self.Enter()
         try:
-            given, exits = self._build(pred, body, loop_vars, tensors, shapes)
+            results, exits = self._build(pred, body, loop_vars, tensors, shapes)
         finally:
             self.Exit()
         packed = nest.pack_sequence_as(
-            given, with_flows(nest.flatten(given, opens_slices=True), exits), opens_slices=True
+            results, with_flows(nest.flatten(results, opens_slices=True), exits), opens_slices=True
         )
         return packed if return_same_structure or len(exits) != 1 else packed[0]
 
@@ -297,33 +297,33 @@ class WhileContext(ControlFlowContext):
     ) -> tuple[Any, list[Tensor]]:
         flat = nest.flatten(loop_vars, opens_slices=True)
         entered = self._enter_variables(tensors, shapes)
-        merged = [merge([one, one])[0] for one in entered]
+        merged = [merge([first, first])[0] for first in entered]
         self._pivot_for_pred = merged[0]
         packed = nest.pack_sequence_as(loop_vars, with_flows(flat, merged), opens_slices=True)
         condition = convert_to_tensor(pred(*packed))
         self.pivot = new("LoopCond", input=condition)
-        switched = [switch_beside(one, self.pivot) for one in merged]
+        switched = [colocated_switch(first, self.pivot) for first in merged]
         inside = [new("RefIdentity" if t.dtype.is_ref_dtype else "Identity", input=t) for _, t in switched]
         self._pivot_for_body = inside[0]
         packed = nest.pack_sequence_as(loop_vars, with_flows(flat, inside), opens_slices=True)
-        given = body(*packed)
-        if not nest.is_nested(given):
-            given = [given]
-        nest.assert_same_structure(list(packed), list(given))
-        values = [flow_of(value) for value in nest.flatten(given, opens_slices=True)]
+        returned = body(*packed)
+        if not nest.is_nested(returned):
+            returned = [returned]
+        nest.assert_same_structure(list(packed), list(returned))
+        values = [flow_of(value) for value in nest.flatten(returned, opens_slices=True)]
         results = [convert_to_tensor(value) for value in values]
         if len(merged) != len(results):
             raise ValueError(
                 f"Number of inputs and outputs of body must match loop_vars: {len(merged)}, {len(results)}"
             )
-        for one, result in zip(merged, results, strict=True):
+        for first, result in zip(merged, results, strict=True):
             going_on = next_iteration(result)
-            _check_shape_is_kept(one, going_on)
-            one.op._update_input(1, going_on)
-        exits = [exit_loop(other) for other, _ in switched]
+            _check_shape_is_kept(first, going_on)
+            first.op._update_input(1, going_on)
+        exits = [exit_loop(second) for second, _ in switched]
         self.loop_exits = exits
         self.ExitResult(exits)
-        return given, exits
+        return returned, exits
 
     def _enter_variables(self, tensors: list[Tensor], shapes: list[Any]) -> list[Tensor]:
         graph, around = get_default_graph(), self.outer_context
@@ -350,14 +350,14 @@ class WhileContext(ControlFlowContext):
         return entered
 
 
-def _fits(shape: TensorShape, wanted: TensorShape) -> bool:
+def _fits(shape: TensorShape, invariant: TensorShape) -> bool:
     """Return whether a shape is at least as specific as another."""
-    ours, theirs = shape.sizes, wanted.sizes
+    ours, theirs = shape.sizes, invariant.sizes
     if theirs is None:
         return True
     if ours is None or len(ours) != len(theirs):
         return False
-    return all(other is None or one == other for one, other in zip(ours, theirs, strict=True))
+    return all(second is None or first == second for first, second in zip(ours, theirs, strict=True))
 
 
 def shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
@@ -375,33 +375,33 @@ def shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Seque
         TypeError: the spec of a dense tensor is used for another value.
         ValueError: a shape does not match a sparse tensor.
     """
-    found: list[Any] = []
-    for value, given in zip(values, shapes, strict=True):
-        shape = given
-        if isinstance(given, TensorSpec):
+    invariants: list[Any] = []
+    for value, requested in zip(values, shapes, strict=True):
+        shape = requested
+        if isinstance(requested, TensorSpec):
             if isinstance(value, (SparseTensor, IndexedSlices)):
-                raise TypeError(f"shape invariant {given!r} is that of a dense tensor, not of {value!r}")
-            shape = given.shape
+                raise TypeError(f"shape invariant {requested!r} is that of a dense tensor, not of {value!r}")
+            shape = requested.shape
         if isinstance(value, SparseTensor) and (shape is None or isinstance(shape, TensorShape)):
             rank = value.get_shape().ndims
             if shape is not None:
                 if shape.ndims not in (1, None):
                     raise ValueError("Expected a shape with 1 dimension")
                 rank = None if shape.ndims is None else shape[0].value
-            found += [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
+            invariants += [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
             continue
         if shape is None:
             count = len(nest.flatten(value, opens_slices=True))
-            found += [tensor.shape for tensor in tensors[len(found) : len(found) + count]]
+            invariants += [tensor.shape for tensor in tensors[len(invariants) : len(invariants) + count]]
             continue
         if not isinstance(value, IndexedSlices) or not isinstance(shape, TensorShape):
-            found.append(shape)
+            invariants.append(shape)
             continue
         rows = None if shape.ndims is None else shape[0].value
-        found += [shape, TensorShape([rows])]
+        invariants += [shape, TensorShape([rows])]
         if value.dense_shape is not None:
-            found.append(TensorShape([shape.ndims]))
-    return found
+            invariants.append(TensorShape([shape.ndims]))
+    return invariants
 
 
 def _set_shapes(tensors: Sequence[Tensor], entered: Sequence[Tensor], shapes: Sequence[Any]) -> None:
@@ -423,7 +423,7 @@ def _check_shape_is_kept(merged: Tensor, going_on: Tensor) -> None:
         raise _changed(before, before.shape, going_on.shape)
 
 
-def shape_is_kept(before: Tensor, kept: TensorShape, after: TensorShape) -> None:
+def shape_is_kept(before: Tensor, invariant: TensorShape, after: TensorShape) -> None:
     """Raise ValueError if a loop variable violates its shape invariant.
 
     Args:
@@ -431,13 +431,13 @@ def shape_is_kept(before: Tensor, kept: TensorShape, after: TensorShape) -> None
         kept: the invariant.
         after: the shape after an iteration.
     """
-    if not _fits(after, kept):
-        raise _changed(before, kept, after)
+    if not _fits(after, invariant):
+        raise _changed(before, invariant, after)
 
 
-def _changed(before: Tensor, kept: TensorShape, after: TensorShape) -> ValueError:
+def _changed(before: Tensor, invariant: TensorShape, after: TensorShape) -> ValueError:
     return ValueError(
-        f"Input tensor '{before.name}' enters the loop with shape {kept}, but has shape {after}"
+        f"Input tensor '{before.name}' enters the loop with shape {invariant}, but has shape {after}"
         " after one iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument"
         " of tf.while_loop to specify a less-specific shape."
     )

@@ -66,7 +66,7 @@ def custom_gradient(f: Function) -> Function:
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is"
                 " enabled."
             )
-        return _with_gradient(f, [convert_to_tensor(one) for one in args])
+        return _with_gradient(f, [convert_to_tensor(item) for item in args])
 
     return decorated
 
@@ -86,14 +86,14 @@ def _with_gradient(f: Function, args: list[Tensor]) -> Any:
     _check_gradient_function(grad_fn, variables)
 
     def grad(op: Operation, *result_grads: Any) -> list[Any]:
-        given = result_grads[: len(results)]
+        output_grads = result_grads[: len(results)]
         of_variables: Sequence[Any] = ()
         if variables:
-            of_args, of_variables = grad_fn(*given, variables=variables)
+            of_args, of_variables = grad_fn(*output_grads, variables=variables)
             if len(of_variables) != len(variables):
                 raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
         else:
-            of_args = grad_fn(*given)
+            of_args = grad_fn(*output_grads)
         return [*[None] * len(results), *nest.flatten(of_args), *of_variables]
 
     name = f"CustomGradient-{next(_numbers)}"
@@ -136,20 +136,20 @@ def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
         A list of variables, nearest to the results first.
     """
     graph = get_default_graph()
-    known = {variable.op: variable for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
+    by_op = {variable.op: variable for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
     seen = {tensor.op for tensor in nest.flatten(input_ops)}
-    queue = deque(convert_to_tensor(one).op for one in nest.flatten(output_ops))
-    found = []
+    queue = deque(convert_to_tensor(item).op for item in nest.flatten(output_ops))
+    variables = []
     while queue:
         op = queue.popleft()
         if op in seen:
             continue
         seen.add(op)
-        if op in known and known[op].trainable:
-            found.append(known[op])
+        if op in by_op and by_op[op].trainable:
+            variables.append(by_op[op])
         if _is_differentiable(op):
             queue.extend(tensor.op for tensor in op.inputs)
-    return found
+    return variables
 
 
 def _is_differentiable(op: Operation) -> bool:
@@ -184,7 +184,7 @@ def recompute_grad(f: Function) -> Function:
 
         def grad(dresult: Any, variables: Sequence[Any] | None = None) -> Any:
             with get_default_graph().control_dependencies([dresult]):
-                again = [reshaping.identity(one) for one in args]
+                again = [reshaping.identity(item) for item in args]
                 of_all = gradients(f(*again), [*again, *(variables or ())], grad_ys=dresult)
             return (of_all[: len(args)], of_all[len(args) :]) if variables else of_all
 

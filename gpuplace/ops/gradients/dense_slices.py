@@ -43,12 +43,12 @@ def _as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[I
     """
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"Expected a list or tuple, not a {type(inputs)}")
-    found = [_as_indexed_slices(one, optimize) for one in inputs]
-    if len({one.indices.dtype for one in found}) <= 1:
-        return found
+    slices = [_as_indexed_slices(item, optimize) for item in inputs]
+    if len({item.indices.dtype for item in slices}) <= 1:
+        return slices
     return [
-        one
-        if one.indices.dtype is int64
-        else IndexedSlices(one.values, new("Cast", x=one.indices, DstT=int64), one.dense_shape)
-        for one in found
+        item
+        if item.indices.dtype is int64
+        else IndexedSlices(item.values, new("Cast", x=item.indices, DstT=int64), item.dense_shape)
+        for item in slices
     ]

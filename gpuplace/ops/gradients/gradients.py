@@ -101,10 +101,10 @@ def gradients(
             f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; use 'none' or 'zero'"
         )
     ys, xs, stops = _as_list(ys), _as_list(xs), _as_list(stop_gradients)
-    given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
-    if len(given) != len(ys):
-        raise ValueError(f"Passed {len(given)} grad_ys for {len(ys)} ys")
-    values = [*ys, *stops, *xs, *[g for g in given if g is not None]]
+    output_grads = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
+    if len(output_grads) != len(ys):
+        raise ValueError(f"Passed {len(output_grads)} grad_ys for {len(ys)} ys")
+    values = [*ys, *stops, *xs, *[g for g in output_grads if g is not None]]
     with without_garbage_collection(), name_scope(name, "gradients", values):
         targets = [_target(x, f"x_{i}") for i, x in enumerate(xs)]
         tensors = [convert_to_tensor_or_indexed_slices(y, name=f"y_{i}") for i, y in enumerate(ys)]
@@ -112,19 +112,21 @@ def gradients(
         targets = [_within(x, outputs) for x in targets]
         stop_tensors = [_target(x, f"stop_{i}") for i, x in enumerate(stops)]
         walk = _Walk(outputs, targets, stop_tensors, colocate_gradients_with_ops, gate_gradients)
-        given = [
+        output_grads = [
             None if g is None else convert_to_tensor_or_indexed_slices(g, name=f"grad_y_{i}")
-            for i, g in enumerate(given)
+            for i, g in enumerate(output_grads)
         ]
-        walk.start(_initial_gradients(given, outputs, walk))
+        walk.start(_initial_gradients(output_grads, outputs, walk))
         walk.run()
-        found = [walk.result(x) for x in targets]
+        results = [walk.result(x) for x in targets]
     if unconnected_gradients == UnconnectedGradients.ZERO:
-        return [_zeros_like(x) if one is None else one for x, one in zip(targets, found, strict=True)]
-    return found
+        return [_zeros_like(x) if item is None else item for x, item in zip(targets, results, strict=True)]
+    return results
 
 
-def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], given: Sequence[Tensor]) -> list[Any]:
+def symbolic_gradients(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], result_grads: Sequence[Tensor]
+) -> list[Any]:
     """Return derivatives in the body of a ``SymbolicGradient``, where integers have gradients too.
 
     The gradient of a cast is the cast back, also to and from integers. Bodies with loops or conditionals, whose
@@ -133,7 +135,7 @@ def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], given: Sequen
     Args:
         ys: results of the function.
         xs: its arguments.
-        given: the gradient of each result.
+        result_grads: the gradient of each result.
 
     Returns:
         A tensor, ``IndexedSlices`` or None for each argument.
@@ -141,10 +143,10 @@ def symbolic_gradients(ys: Sequence[Tensor], xs: Sequence[Tensor], given: Sequen
     Source: tensorflow/core/graph/gradients.cc and tensorflow/core/ops/math_grad.cc, release 1.15.
     """
     if any(op.type in CONTROL_FLOW_OPS for op in ys[0].graph.get_operations()):
-        return gradients(list(ys), list(xs), list(given))
+        return gradients(list(ys), list(xs), list(result_grads))
     with name_scope("gradients"):
         walk = _Walk(ys, xs, (), False, False, is_symbolic=True)
-        walk.start(given)
+        walk.start(result_grads)
         walk.run()
         return [walk.result(x) for x in xs]
 
@@ -164,15 +166,15 @@ def _target(x: TensorLike, name: str) -> Tensor:
     """Return the tensor whose gradient is that of ``x``: for a variable, its reference or handle."""
     if isinstance(x, ResourceVariable):
         return x.handle
-    found = convert_to_tensor_or_indexed_slices(x, name=name, as_ref=True)
-    return found.values if isinstance(found, IndexedSlices) else found
+    tensor = convert_to_tensor_or_indexed_slices(x, name=name, as_ref=True)
+    return tensor.values if isinstance(tensor, IndexedSlices) else tensor
 
 
 def _within(x: Tensor, ys: Sequence[Tensor]) -> Tensor:
     """Return the copy of a tensor in the function body of ``ys``, if there is one."""
     graph = ys[0].graph if ys else x.graph
-    found = graph.stand_in_for(x) if isinstance(graph, TracedGraph) and graph.by_value else None
-    return x if found is None else found
+    inner = graph.stand_in_for(x) if isinstance(graph, TracedGraph) and graph.by_value else None
+    return x if inner is None else inner
 
 
 class _Captures:
@@ -204,10 +206,10 @@ class _Captures:
 
     def consumers(self, tensor: Tensor) -> list[Operation]:
         """Return the consumers of a tensor, including those within functions."""
-        found = tensor.consumers()
+        operations = tensor.consumers()
         for inner in self._users.get(tensor, ()):
-            found = [*found, *self.consumers(inner)]
-        return found
+            operations = [*operations, *self.consumers(inner)]
+        return operations
 
 
 def is_trainable(tensor: Tensor) -> bool:
@@ -219,9 +221,9 @@ def _is_number(tensor: Tensor) -> bool:
     return tensor.dtype.base_dtype.is_integer or is_trainable(tensor)
 
 
-def _initial_gradients(given: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) -> list[Gradient]:
-    found: list[Gradient] = []
-    for i, (gradient, y) in enumerate(zip(given, ys, strict=True)):
+def _initial_gradients(output_grads: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) -> list[Gradient]:
+    initial: list[Gradient] = []
+    for i, (gradient, y) in enumerate(zip(output_grads, ys, strict=True)):
         with walk.near(y.op):
             if gradient is None:
                 if y.dtype.is_complex:
@@ -230,11 +232,11 @@ def _initial_gradients(given: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) 
                     )
                 shape = reshaping.shape(y)
                 one = constant.constant(1, dtype=y.dtype.base_dtype, name=f"grad_ys_{i}")
-                found.append(constant.fill(shape, one))
+                initial.append(constant.fill(shape, one))
                 continue
-            _check_given(gradient, y)
-            found.append(_identity(gradient, f"grad_ys_{i}"))
-    return found
+            _check_output_gradient(gradient, y)
+            initial.append(_identity(gradient, f"grad_ys_{i}"))
+    return initial
 
 
 def _identity(gradient: Gradient, name: str) -> Gradient:
@@ -248,25 +250,25 @@ def _identity(gradient: Gradient, name: str) -> Gradient:
     )
 
 
-def _check_given(gradient: Gradient, y: Tensor) -> None:
-    wanted, got = y.dtype.base_dtype, gradient.dtype.base_dtype
+def _check_output_gradient(gradient: Gradient, y: Tensor) -> None:
+    expected, got = y.dtype.base_dtype, gradient.dtype.base_dtype
     start = f"Gradient type {got.name} generated for"
-    if wanted.is_floating or wanted.is_integer:
+    if expected.is_floating or expected.is_integer:
         if not (got.is_floating or got.is_integer):
             raise TypeError(
-                f"{start} real or integer-valued tensor {y} with type {wanted.name} must be real or integer"
+                f"{start} real or integer-valued tensor {y} with type {expected.name} must be real or integer"
             )
-    elif wanted.is_complex:
+    elif expected.is_complex:
         if not got.is_complex:
-            raise TypeError(f"{start} complex-valued tensor {y} with type {wanted.name} must be real")
-    elif wanted is resource:  # a variable's handle, whose gradient is numeric
+            raise TypeError(f"{start} complex-valued tensor {y} with type {expected.name} must be real")
+    elif expected is resource:  # a variable's handle, whose gradient is numeric
         if got is resource:
             raise TypeError(f"Input gradient {gradient} for resource tensor {y} should not be a resource")
-    elif wanted is variant:
+    elif expected is variant:
         if got is not variant:
-            raise TypeError(f"{start} variant tensor {y} with type {wanted.name} must be variant")
+            raise TypeError(f"{start} variant tensor {y} with type {expected.name} must be variant")
     else:
-        raise TypeError(f"Tensor {y} with type {wanted.name} must be numeric to obtain a default gradient")
+        raise TypeError(f"Tensor {y} with type {expected.name} must be numeric to obtain a default gradient")
 
 
 class _Walk:
@@ -351,23 +353,23 @@ class _Walk:
                 with self._inside(op, before=True):
                     out = self._summed(op)
                 with self._inside(op, before=False):
-                    self._go_through(op, out)
+                    self._process(op, out)
             self._update_pending(op)  # it adds zeros for unused exits, which belong to other operations
         if self.loops is not None:
             self.loops.finish()
 
-    def _go_through(self, op: Operation, out: list[Any]) -> None:
+    def _process(self, op: Operation, out: list[Any]) -> None:
         """Add the gradients of the inputs from those of the outputs."""
         self._check_not_through_loop_variable(op)
-        found: Sequence[Any] = (None,) * len(op.inputs)
+        input_grads: Sequence[Any] = (None,) * len(op.inputs)
         if op not in self.stop_ops and any(gradient is not None for gradient in out):
             function = _cast_back if self.is_symbolic and op.type == "Cast" else find_gradient(op)
             if function is not None:
                 with self._skipping(op):
-                    found = self._differentiate(op, function, out)
-        for tensor, gradient in zip(self.captures.inputs(op), found, strict=True):
+                    input_grads = self._differentiate(op, function, out)
+        for tensor, gradient in zip(self.captures.inputs(op), input_grads, strict=True):
             if gradient is not None:
-                self._hand_on(op, tensor, gradient)
+                self._pass_gradient(op, tensor, gradient)
 
     def _skipping(self, op: Operation) -> Any:
         """Return a block that skips gradients leading to no ``x``, such as the logarithm in an integer power."""
@@ -385,16 +387,16 @@ class _Walk:
         seen: set[Operation] = set()
         queue = deque([op])
         while queue:
-            found = queue.popleft()
-            if found in self.from_ops:
+            current = queue.popleft()
+            if current in self.from_ops:
                 raise ValueError(
-                    f"Cannot compute gradient inside while loop with respect to op '{found.name}'. We do not support"
+                    f"Cannot compute gradient inside while loop with respect to op '{current.name}'. We do not support"
                     " taking the gradient wrt or through the initial value of a loop variable. Gradients can be"
                     " computed through loop invariants or wrt the input parameters to the loop body."
                 )
-            if found not in seen:
-                seen.add(found)
-                queue.extend(tensor.op for tensor in self.captures.inputs(found))
+            if current not in seen:
+                seen.add(current)
+                queue.extend(tensor.op for tensor in self.captures.inputs(current))
 
     def _update_pending(self, op: Operation) -> None:
         """Count down the uses of the inputs; operations without remaining uses become ready."""
@@ -418,13 +420,13 @@ class _Walk:
         state.pending_exits -= 1
         if state.pending_exits:
             return
-        used = [one for one in state.deferred_exits if any(self.grads.get(one.op, [[]]))]
-        state.unused_exits.extend(one for one in state.deferred_exits if one not in used)
-        self.queue.extend(one.op for one in used)
-        for one in state.unused_exits:
+        used = [item for item in state.deferred_exits if any(self.grads.get(item.op, [[]]))]
+        state.unused_exits.extend(item for item in state.deferred_exits if item not in used)
+        self.queue.extend(item.op for item in used)
+        for item in state.unused_exits:
             if used:
-                self._add_zeros_for_exit(one)
-            self.queue.append(one.op)
+                self._add_zeros_for_exit(item)
+            self.queue.append(item.op)
 
     def _differentiate(self, op: Operation, function: Any, out: list[Any]) -> list[Any]:
         """Call the gradient function of ``op``, with zeros for outputs without a gradient."""
@@ -432,20 +434,20 @@ class _Walk:
             if gradient is None and self.has_gradient(op.outputs[i]):
                 out[i] = zeros_of(op, i) if self.loops is None else self.loops.zeros(op, i)
         with self.graph.name_scope(op.name + "_grad"):
-            found = function(op, *out)
-            found = list(found) if isinstance(found, (list, tuple)) else [found]
-            if len(found) != len(op.inputs):
+            input_grads = function(op, *out)
+            input_grads = list(input_grads) if isinstance(input_grads, (list, tuple)) else [input_grads]
+            if len(input_grads) != len(op.inputs):
                 raise ValueError(
-                    f"Num gradients {len(found)} generated for op {op.name} (type {op.type}) do not match num inputs "
-                    f"{len(op.inputs)}"
+                    f"Num gradients {len(input_grads)} generated for op {op.name} (type {op.type}) do not match num "
+                    f"inputs {len(op.inputs)}"
                 )
-            _check_types(op, found)
-            if self.gate and sum(gradient is not None for gradient in found) > 1:
+            _check_types(op, input_grads)
+            if self.gate and sum(gradient is not None for gradient in input_grads) > 1:
                 with self.graph.device(None), self.graph.colocate_with(None, ignore_existing=True):
-                    found = control.tuple(found)
-        return found
+                    input_grads = control.tuple(input_grads)
+        return input_grads
 
-    def _hand_on(self, op: Operation, tensor: Tensor, gradient: Gradient) -> None:
+    def _pass_gradient(self, op: Operation, tensor: Tensor, gradient: Gradient) -> None:
         if isinstance(gradient, Tensor) and tensor.dtype.name != "resource":
             try:
                 gradient.set_shape(tensor.shape)
@@ -498,10 +500,10 @@ class _Walk:
     def result(self, x: Tensor) -> Any:
         """Return the gradient of ``x``; None if nothing depends on it."""
         slots = self.grads.get(x.op)
-        found = None if slots is None else slots[x.value_index]
-        if isinstance(found, list):  # x.op was not processed: no path to a y leads through it
-            found = None if not found else found[0] if len(found) == 1 else self._add_n(found)
-        return found
+        gradient = None if slots is None else slots[x.value_index]
+        if isinstance(gradient, list):  # x.op was not processed: no path to a y leads through it
+            gradient = None if not gradient else gradient[0] if len(gradient) == 1 else self._add_n(gradient)
+        return gradient
 
 
 def _unique(ops: Iterable[Operation]) -> list[Operation]:
@@ -552,14 +554,14 @@ def _zeros_like(tensor: Tensor) -> Tensor:
     return constant.zeros_like(tensor)
 
 
-def _check_types(op: Operation, found: Sequence[Any]) -> None:
-    for tensor, gradient in zip(op.inputs, found, strict=True):
+def _check_types(op: Operation, input_grads: Sequence[Any]) -> None:
+    for tensor, gradient in zip(op.inputs, input_grads, strict=True):
         if gradient is None:
             continue
-        wanted, got = tensor.dtype.base_dtype, gradient.dtype.base_dtype
-        if (wanted.is_floating or wanted.is_complex) and got != wanted:
+        expected, got = tensor.dtype.base_dtype, gradient.dtype.base_dtype
+        if (expected.is_floating or expected.is_complex) and got != expected:
             raise TypeError(
-                f"Gradient type {got!r} generated for tensor {tensor} with type {wanted!r} must be {wanted!r}"
+                f"Gradient type {got!r} generated for tensor {tensor} with type {expected!r} must be {expected!r}"
             )
 
 

@@ -72,7 +72,7 @@ class IndexedSlicesSpec(TypeSpec):
         return value._to_components()
 
     def _from_components(self, components: Any) -> IndexedSlices | IndexedSlicesValue:
-        if all(isinstance(one, np.ndarray) for one in components):
+        if all(isinstance(item, np.ndarray) for item in components):
             return IndexedSlicesValue(*components)
         return IndexedSlices(*components)
 

@@ -98,12 +98,12 @@ class GradientTape:
         Raises:
             ValueError: an item is neither a tensor nor a resource variable.
         """
-        for one in nest.flatten(tensor):
-            handle = _handle_or_self(one)
-            if not _is_trainable(one.dtype):
+        for item in nest.flatten(tensor):
+            handle = _handle_or_self(item)
+            if not _is_trainable(item.dtype):
                 _log.warning(
                     "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
-                    one.dtype.base_dtype,
+                    item.dtype.base_dtype,
                 )
             self._watched.setdefault(handle, len(get_default_graph()))
 
@@ -141,7 +141,7 @@ class GradientTape:
                 for tensor in op.inputs
                 if tensor.dtype.name == "resource"
             )
-        known = {
+        by_handle = {
             variable.handle: variable
             for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
             for variable in graph.get_collection(key)
@@ -149,7 +149,7 @@ class GradientTape:
         }
         return tuple(
             variable
-            for handle, variable in known.items()
+            for handle, variable in by_handle.items()
             if handle in handles and (variable.trainable or handle in self._watched)
         )
 
@@ -189,21 +189,23 @@ class GradientTape:
                 "leading to increased CPU and memory usage). Only call GradientTape.gradient inside the context if you "
                 "actually want to trace the gradient in order to compute higher order derivatives.",
             )
-        targets = [self._target(one) for one in nest.flatten(target)]
-        given = None if output_gradients is None else nest.flatten(output_gradients)
+        targets = [self._target(item) for item in nest.flatten(target)]
+        output_grads = None if output_gradients is None else nest.flatten(output_gradients)
         flat = nest.flatten(sources)
-        handles = [_handle_or_self(one) for one in flat]
-        for one in flat:
-            _warn_of_type(one, "source")
-        pairs = [(one, i) for i, one in enumerate(targets) if _is_trainable(one.dtype)]
-        found = self._differentiate(
-            [one for one, _ in pairs], handles, None if given is None else [given[i] for _, i in pairs]
+        handles = [_handle_or_self(item) for item in flat]
+        for item in flat:
+            _warn_of_type(item, "source")
+        pairs = [(item, i) for i, item in enumerate(targets) if _is_trainable(item.dtype)]
+        results = self._differentiate(
+            [item for item, _ in pairs],
+            handles,
+            None if output_grads is None else [output_grads[i] for _, i in pairs],
         )
         if unconnected_gradients == UnconnectedGradients.ZERO:
-            found = [
-                _zeros_of(one) if slope is None else slope for one, slope in zip(flat, found, strict=True)
+            results = [
+                _zeros_of(item) if slope is None else slope for item, slope in zip(flat, results, strict=True)
             ]
-        return nest.pack_sequence_as(sources, found)
+        return nest.pack_sequence_as(sources, results)
 
     def _target(self, value: Any) -> Tensor:
         """Return a target as a tensor; reading a variable for it is recorded."""
@@ -230,20 +232,20 @@ class GradientTape:
         numbers: dict[Operation, int] = {}
         for op in self._in_intervals():
             if any(
-                one in tensors and since.get(one, 0) <= op.index and _is_trainable(one.dtype)
-                for one in op.inputs
+                item in tensors and since.get(item, 0) <= op.index and _is_trainable(item.dtype)
+                for item in op.inputs
             ):
                 numbers[op] = len(numbers)
                 tensors.update(op.outputs)
         return numbers, tensors
 
-    def _differentiate(self, targets: list[Tensor], sources: list[Tensor], given: Any) -> list[Any]:
+    def _differentiate(self, targets: list[Tensor], sources: list[Tensor], output_grads: Any) -> list[Any]:
         numbers, tensors = self._on_tape()
         between, uses = _between(targets, numbers)
         _check_no_flow(between)
         missing = Counter(tensor.op for tensor in uses if tensor.op in numbers)
         gradients: dict[Tensor, list[Any]] = {}
-        for target, gradient in zip(targets, given or [None] * len(targets), strict=True):
+        for target, gradient in zip(targets, output_grads or [None] * len(targets), strict=True):
             if gradient is not None:
                 gradients.setdefault(target, []).append(convert_to_tensor(gradient))
             elif target.op in numbers or (target in sources and target in tensors):
@@ -255,7 +257,7 @@ class GradientTape:
         while queue:
             op = queue.popleft()
             slopes = [_sum(gradients, output, output in sources) for output in op.outputs]
-            skipped = {i for i, one in enumerate(op.inputs) if one not in tensors and one not in sources}
+            skipped = {i for i, item in enumerate(op.inputs) if item not in tensors and item not in sources}
             for tensor, gradient in zip(op.inputs, _back_through(op, slopes, skipped), strict=True):
                 if gradient is not None:
                     gradients.setdefault(tensor, []).append(gradient)
@@ -319,7 +321,7 @@ def _sum(gradients: dict[Tensor, list[Any]], tensor: Tensor, is_kept: bool) -> A
         return None
     if len(summands) == 1:
         total = summands[0]
-    elif all(isinstance(one, Tensor) for one in summands):
+    elif all(isinstance(item, Tensor) for item in summands):
         total = new("AddN", inputs=summands)
     else:
         total = sum_of_slices(summands)
@@ -340,8 +342,8 @@ def _back_through(op: Operation, slopes: list[Any], skipped: set[int]) -> list[A
     if function is None:
         return nothing
     with skipping(op, skipped):
-        found = function(op, *slopes)
-    return list(found) if isinstance(found, (list, tuple)) else [found]
+        input_grads = function(op, *slopes)
+    return list(input_grads) if isinstance(input_grads, (list, tuple)) else [input_grads]
 
 
 def _has_zeros(tensor: Tensor) -> bool:

@@ -46,9 +46,9 @@ def function_of(layer: type[Layer], name: str, has_variables: bool = True) -> Ca
     described, raises, errors = described.partition("    Raises:\n")
     if has_variables:
         described = described.rstrip() + "\n        reuse: whether to share variables of that name.\n\n"
-    given = "        inputs: a tensor of the layer's rank.\n"
-    made = f"    Returns:\n        The layer's output, see ``tf.layers.{layer.__name__}``.\n\n"
-    function.__doc__ = f"{first}\n{before}{marker}{given}{described}{made}{raises}{errors}"
+    inputs_doc = "        inputs: a tensor of the layer's rank.\n"
+    returns_doc = f"    Returns:\n        The layer's output, see ``tf.layers.{layer.__name__}``.\n\n"
+    function.__doc__ = f"{first}\n{before}{marker}{inputs_doc}{described}{returns_doc}{raises}{errors}"
     function.__name__ = function.__qualname__ = name
     function.__module__ = layer.__module__
     function.__signature__ = signature  # type: ignore[attr-defined]

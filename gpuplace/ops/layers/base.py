@@ -64,9 +64,9 @@ def _holds_tensors(value: Any) -> bool:
 def _add_to_collection(values: Sequence[Any], key: str) -> None:
     """Add the values that are missing from the collection."""
     graph = get_default_graph()
-    known = {id(value) for value in graph.get_collection(key)}
+    existing = {id(value) for value in graph.get_collection(key)}
     for value in values:
-        if id(value) not in known:
+        if id(value) not in existing:
             graph.add_to_collection(key, value)
 
 
@@ -116,14 +116,14 @@ class Layer(Module):
         self._current_scope: VariableScope | None = None
         self._scope: VariableScope | None = None
         own = snake_case(type(self).__name__)
-        given: Any = name
-        if isinstance(given, VariableScope):
-            given = given.name
+        own_name: Any = name
+        if isinstance(own_name, VariableScope):
+            own_name = own_name.name
             self._name: str = _unique_name(own)
-            self._base_name: str = given
+            self._base_name: str = own_name
         else:
-            self._name = given or _unique_name(own)
-            self._base_name = given or own
+            self._name = own_name or _unique_name(own)
+            self._base_name = own_name or own
         if _scope:
             with variable_scope(_scope) as captured:
                 self._scope = captured
@@ -250,8 +250,8 @@ class Layer(Module):
         """
         config = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
         if self._config is None and type(self).get_config is Layer.get_config:
-            taken = inspect.getfullargspec(type(self).__init__).args[1:]
-            if any(name not in config for name in taken) and type(self).__init__ is not Layer.__init__:
+            arguments = inspect.getfullargspec(type(self).__init__).args[1:]
+            if any(name not in config for name in arguments) and type(self).__init__ is not Layer.__init__:
                 raise NotImplementedError("Layers with arguments in `__init__` must override `get_config`.")
         for name in self._config or ():
             value = getattr(self, name) if hasattr(self, name) else getattr(self, f"_{name}")
@@ -358,9 +358,9 @@ class Layer(Module):
         return variable
 
     def _keep(self, variable: Any, trainable: bool) -> None:
-        kept = self._trainable_weights if trainable else self._non_trainable_weights
-        if all(variable is not one for one in kept):
-            kept.append(variable)
+        weights = self._trainable_weights if trainable else self._non_trainable_weights
+        if all(variable is not item for item in weights):
+            weights.append(variable)
 
     add_weight = add_variable
 
@@ -371,15 +371,15 @@ class Layer(Module):
             losses: a scalar tensor, a function that returns one, or a list of these.
             inputs: the inputs that the losses depend on; None: losses of the weights.
         """
-        found = [
-            one() if callable(one) else one
-            for one in (losses if isinstance(losses, list | tuple) else [losses])
+        collected = [
+            item() if callable(item) else item
+            for item in (losses if isinstance(losses, list | tuple) else [losses])
         ]
-        found = [one for one in found if one is not None]
-        self._losses.extend(found)
+        collected = [item for item in collected if item is not None]
+        self._losses.extend(collected)
         if inputs is not None:
-            self._conditional.extend(found)
-        _add_to_collection(found, GraphKeys.REGULARIZATION_LOSSES)
+            self._conditional.extend(collected)
+        _add_to_collection(collected, GraphKeys.REGULARIZATION_LOSSES)
 
     def add_update(self, updates: TensorLike, inputs: TensorLike | None = None) -> None:
         """Add updates, which are collected under ``UPDATE_OPS`` after the call.
@@ -388,12 +388,12 @@ class Layer(Module):
             updates: an operation or tensor, a function that returns one, or a list of these.
             inputs: ignored: the graph shows the dependencies.
         """
-        given = updates if isinstance(updates, list | tuple) else [updates]
-        made = [one() if callable(one) else one for one in given]
-        found = [getattr(one, "op", one) for one in made]
-        self._updates.extend(found)
-        reached = reachable_from(self._inputs, found) if self._inputs else set()
-        self._conditional.extend(one for one in found if one in reached)
+        items = updates if isinstance(updates, list | tuple) else [updates]
+        results = [item() if callable(item) else item for item in items]
+        operations = [getattr(item, "op", item) for item in results]
+        self._updates.extend(operations)
+        reached = reachable_from(self._inputs, operations) if self._inputs else set()
+        self._conditional.extend(item for item in operations if item in reached)
 
     def get_losses_for(self, inputs: TensorLike) -> list[Any]:
         """Return the losses that depend on inputs.
@@ -412,12 +412,12 @@ class Layer(Module):
         return self._depending(self.updates, inputs)
 
     def _depending(self, values: list[Any], inputs: TensorLike) -> list[Any]:
-        conditional = {id(one) for one in self._conditional}
+        conditional = {id(item) for item in self._conditional}
         if inputs is None:
-            return [one for one in values if id(one) not in conditional]
-        wanted = [one for one in values if id(one) in conditional]
-        reached = reachable_from(flatten(inputs), wanted)
-        return [one for one in wanted if one in reached]
+            return [item for item in values if id(item) not in conditional]
+        selected = [item for item in values if id(item) in conditional]
+        reached = reachable_from(flatten(inputs), selected)
+        return [item for item in selected if item in reached]
 
     # Calls
 
@@ -444,9 +444,9 @@ class Layer(Module):
         if isinstance(inputs, np.ndarray | float | int | np.generic):
             inputs = convert_to_tensor(inputs)
         elif isinstance(inputs, list | tuple) and any(
-            isinstance(one, np.ndarray | float | int | np.generic) for one in flatten(inputs)
+            isinstance(item, np.ndarray | float | int | np.generic) for item in flatten(inputs)
         ):
-            inputs = [convert_to_tensor(one) for one in inputs]
+            inputs = [convert_to_tensor(item) for item in inputs]
         elif not isinstance(inputs, Tensor | list | tuple | dict) and hasattr(inputs, "_as_graph_element"):
             inputs = convert_to_tensor(inputs)
         flat = flatten(inputs)
@@ -460,7 +460,7 @@ class Layer(Module):
                 self.built = True
             else:
                 self._require(inputs)
-            self._inputs = [one for one in flat if isinstance(one, Tensor)]
+            self._inputs = [item for item in flat if isinstance(item, Tensor)]
             try:
                 outputs = self.call(inputs, *args, **kwargs)
             finally:
@@ -477,7 +477,7 @@ class Layer(Module):
 
     def _shapes(self, inputs: TensorLike) -> Any:
         if isinstance(inputs, list | tuple):
-            return [one.get_shape() for one in flatten(inputs)]
+            return [item.get_shape() for item in flatten(inputs)]
         return inputs.get_shape() if hasattr(inputs, "get_shape") else None
 
     def _regularize(self, outputs: Any, inputs: TensorLike) -> None:

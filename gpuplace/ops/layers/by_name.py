@@ -226,8 +226,8 @@ class MinMaxNorm:
         """Return the constrained weights."""
         norms = _norms(w, self.axis)
         bounded = clip_by_value(norms, float(self.min_value), float(self.max_value))
-        wanted = self.rate * bounded + (1 - self.rate) * norms
-        result: Tensor = w * (wanted / (_EPSILON + norms))
+        target = self.rate * bounded + (1 - self.rate) * norms
+        result: Tensor = w * (target / (_EPSILON + norms))
         return result
 
     def get_config(self) -> dict[str, Any]:
@@ -248,7 +248,7 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 
-def _made(identifier: Any, known: Mapping[str, Any], what: str, unknown: str) -> Any:
+def _resolve(identifier: Any, registry: Mapping[str, Any], label: str, unknown: str) -> Any:
     """Return the object for a name or a description; functions and None are returned unchanged."""
     if identifier is None or (callable(identifier) and not isinstance(identifier, str)):
         return identifier
@@ -259,10 +259,10 @@ def _made(identifier: Any, known: Mapping[str, Any], what: str, unknown: str) ->
             raise ValueError(f"Improper config format: {identifier}")
         name, config = identifier["class_name"], dict(identifier["config"])
     if not isinstance(name, str):
-        raise ValueError(f"Could not interpret {what} identifier: {identifier}")
-    if name not in known:
+        raise ValueError(f"Could not interpret {label} identifier: {identifier}")
+    if name not in registry:
         raise ValueError(f"{unknown}{name}")
-    return known[name](**config)
+    return registry[name](**config)
 
 
 def activation_of(identifier: Any) -> Callable[..., Any]:
@@ -285,8 +285,8 @@ def activation_of(identifier: Any) -> Callable[..., Any]:
             raise ValueError(f"Unknown activation function:{identifier}")
         return _ACTIVATIONS[identifier]
     if callable(identifier):
-        found: Callable[..., Any] = identifier
-        return found
+        function: Callable[..., Any] = identifier
+        return function
     raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
 
 
@@ -302,7 +302,7 @@ def initializer_of(identifier: Any) -> Any:
     if isinstance(identifier, Tensor | np.ndarray):
         return identifier
     unknown = "Unknown initializer:" if isinstance(identifier, str) else "Unknown initializer: "
-    return _made(identifier, _INITIALIZERS, "initializer", unknown)
+    return _resolve(identifier, _INITIALIZERS, "initializer", unknown)
 
 
 def regularizer_of(identifier: Any) -> Any:
@@ -314,7 +314,7 @@ def regularizer_of(identifier: Any) -> Any:
     Raises:
         ValueError: the identifier is unknown or invalid.
     """
-    return _made(identifier, _REGULARIZERS, "regularizer", "Unknown regularizer:")
+    return _resolve(identifier, _REGULARIZERS, "regularizer", "Unknown regularizer:")
 
 
 def constraint_of(identifier: Any) -> Any:
@@ -326,7 +326,7 @@ def constraint_of(identifier: Any) -> Any:
     Raises:
         ValueError: the identifier is unknown or invalid.
     """
-    return _made(identifier, _CONSTRAINTS, "constraint", "Unknown constraint: ")
+    return _resolve(identifier, _CONSTRAINTS, "constraint", "Unknown constraint: ")
 
 
 def settings_of(settings: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:

@@ -48,17 +48,17 @@ def normalize_tuple(value: int | Iterable[int], n: int, name: str) -> tuple[int,
         return (value,) * n
     wrong = f"The `{name}` argument must be a tuple of {n} integers. Received: {value}"
     try:
-        made = tuple(value)
+        values = tuple(value)
     except TypeError:
         raise ValueError(wrong) from None
-    if len(made) != n:
+    if len(values) != n:
         raise ValueError(wrong)
-    for one in made:
+    for item in values:
         try:
-            int(one)
+            int(item)
         except (ValueError, TypeError):
-            raise ValueError(f"{wrong} including element {one} of type {type(one)}") from None
-    return made
+            raise ValueError(f"{wrong} including element {item} of type {type(item)}") from None
+    return values
 
 
 def normalize_data_format(value: str | None) -> str:
@@ -89,15 +89,15 @@ def normalize_padding(padding: Any, causal: bool = False) -> str:
     Raises:
         ValueError: the padding is unknown.
     """
-    found = padding.lower() if isinstance(padding, str) else padding
-    if found not in ("valid", "same", "causal"):
+    lowered = padding.lower() if isinstance(padding, str) else padding
+    if lowered not in ("valid", "same", "causal"):
         raise ValueError(
             'The `padding` argument must be a list/tuple or one of "valid", "same" (or "causal", only for `Conv1D). '
-            f"Received: {found}"
+            f"Received: {lowered}"
         )
-    if found == "causal" and not causal:
+    if lowered == "causal" and not causal:
         raise ValueError("Causal padding is only supported for `Conv1D`and ``SeparableConv1D`.")
-    return str(found)
+    return str(lowered)
 
 
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -156,8 +156,8 @@ class ConvBase(Layer):
         self.use_bias = use_bias
         self._of_kernel, self._of_bias = settings_of(kernel), settings_of(bias)
         for variable, settings in ((self._main, self._of_kernel), ("bias", self._of_bias)):
-            for what, value in zip(("initializer", "regularizer", "constraint"), settings, strict=True):
-                setattr(self, f"{variable}_{what}", value)
+            for label, value in zip(("initializer", "regularizer", "constraint"), settings, strict=True):
+                setattr(self, f"{variable}_{label}", value)
         self.kernel: Any = None
         self.bias: Any = None
 
@@ -177,12 +177,12 @@ class ConvBase(Layer):
     def _kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (*self.kernel_size, channels, self.filters)
 
-    def _made(self, name: str, shape: ShapeLike, settings: tuple[Any, Any, Any]) -> Any:
+    def _add_parameter(self, name: str, shape: ShapeLike, settings: tuple[Any, Any, Any]) -> Any:
         initializer, regularizer, constraint = settings
         return self.add_variable(name, shape, None, initializer, regularizer, constraint=constraint)
 
     def _build_kernels(self, channels: int) -> None:
-        self.kernel = self._made("kernel", self._kernel_shape(channels), self._of_kernel)
+        self.kernel = self._add_parameter("kernel", self._kernel_shape(channels), self._of_kernel)
 
     def build(self, input_shape: TensorLike) -> None:
         """Make the kernel and the bias.
@@ -195,7 +195,7 @@ class ConvBase(Layer):
         """
         self._build_kernels(self._channels(input_shape))
         if self.use_bias:
-            self.bias = self._made("bias", [self.filters], self._of_bias)
+            self.bias = self._add_parameter("bias", [self.filters], self._of_bias)
         self._after_build()
         self.built = True
 
@@ -441,8 +441,8 @@ class TransposedConv(ConvBase):
         start = 2 if self._first else 1
         lengths = [sizes[start + axis] for axis in range(self._rank)]
         space = [self._length(size, axis) for axis, size in enumerate(lengths)]
-        wanted = [batch, self.filters, *space] if self._first else [batch, *space, self.filters]
-        stacked = joining.stack(wanted)
+        output_shape = [batch, self.filters, *space] if self._first else [batch, *space, self.filters]
+        stacked = joining.stack(output_shape)
         if self._rank == 2:
             stacked[0]  # unused, but TensorFlow also leaves this node in the graph
         outputs = self._transposed(
@@ -453,9 +453,11 @@ class TransposedConv(ConvBase):
             padding=self.padding.upper(),
             data_format=self._layout,
         )
-        known = [self._length(inputs.shape[start + axis].value, axis) for axis in range(self._rank)]
+        static_lengths = [self._length(inputs.shape[start + axis].value, axis) for axis in range(self._rank)]
         first = inputs.shape[0].value
-        outputs.set_shape([first, self.filters, *known] if self._first else [first, *known, self.filters])
+        outputs.set_shape(
+            [first, self.filters, *static_lengths] if self._first else [first, *static_lengths, self.filters]
+        )
         result: Tensor = self._biased(outputs)
         return result
 
@@ -556,9 +558,9 @@ class _Separable(ConvBase):
     def _build_kernels(self, channels: int) -> None:
         many = self.depth_multiplier
         depth = (*self.kernel_size, channels, many)
-        self.depthwise_kernel = self._made("depthwise_kernel", depth, self._of_kernel)
+        self.depthwise_kernel = self._add_parameter("depthwise_kernel", depth, self._of_kernel)
         point = (*(1,) * self._rank, many * channels, self.filters)
-        self.pointwise_kernel = self._made("pointwise_kernel", point, self._of_point)
+        self.pointwise_kernel = self._add_parameter("pointwise_kernel", point, self._of_point)
 
 
 @init_defaults(strides=(1, 1), dilation_rate=(1, 1))

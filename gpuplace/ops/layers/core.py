@@ -352,8 +352,8 @@ class Flatten(Layer):
             input_shape: ``[batch, ...]``, of static rank.
         """
         batch, *rest = as_shape(input_shape).as_list()
-        known = [size for size in rest if size]
-        return as_shape([batch, math.prod(known) if len(known) == len(rest) else None])
+        static = [size for size in rest if size]
+        return as_shape([batch, math.prod(static) if len(static) == len(rest) else None])
 
 
 def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:

@@ -127,7 +127,7 @@ def assert_input_compatibility(input_spec: Any, inputs: TensorLike, layer_name: 
 def _fault(tensor: Any, spec: InputSpec) -> str | None:
     """Return Keras's message for an input that does not match a spec; None if it matches."""
     rank, sizes = tensor.shape.ndims, tensor.shape.sizes
-    wants_rank = any(one is not None for one in (spec.ndim, spec.min_ndim, spec.max_ndim))
+    wants_rank = any(item is not None for item in (spec.ndim, spec.min_ndim, spec.max_ndim))
     if rank is None:
         if wants_rank:
             return "its rank is undefined, but the layer requires a defined rank."
@@ -150,8 +150,8 @@ def _fault(tensor: Any, spec: InputSpec) -> str | None:
 
 def _fits(tensor: Any, shape: Sequence[int | None]) -> bool:
     return all(
-        wanted is None or size in (wanted, None)
-        for wanted, size in zip(shape, tensor.shape.sizes, strict=False)
+        expected is None or size in (expected, None)
+        for expected, size in zip(shape, tensor.shape.sizes, strict=False)
     )
 
 

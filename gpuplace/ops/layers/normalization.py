@@ -34,7 +34,7 @@ from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike, Ten
 __all__ = ["BatchNormalization", "batch_normalization"]
 
 
-def _always(training: Any) -> bool | None:
+def _static_training(training: Any) -> bool | None:
     """Return whether the layer is training; None if that is only known at run time."""
     if not isinstance(training, Tensor):
         return bool(training)
@@ -186,27 +186,27 @@ class BatchNormalization(Layer):
         parted = self.virtual_batch_size is not None
         is_plain = self.renorm or parted or self.adjustment is not None
         self.fused = bool(self.fused) and rank == 4 and axes in ([1], [3]) and not is_plain
-        known = {axis: shape[axis].value for axis in axes}
-        self.input_spec = InputSpec(ndim=rank, axes=known)
-        sizes = list(known.values())
+        channels = {axis: shape[axis].value for axis in axes}
+        self.input_spec = InputSpec(ndim=rank, axes=channels)
+        sizes = list(channels.values())
         if len(axes) > 1 or parted:
-            sizes = [known.get(axis, 1) for axis in range(rank)]
+            sizes = [channels.get(axis, 1) for axis in range(rank)]
         if parted:  # the second axis is that of the batch's parts
             sizes.insert(1, 1)
             self.axis = [axis + 1 for axis in axes]
         dtype = "float32" if self.dtype in ("float16", "bfloat16") else self.dtype or "float32"
         self._param_dtype = dtype
 
-        def learnt(name: str, settings: Any) -> Any:
+        def add_parameter(name: str, settings: Any) -> Any:
             initializer, regularizer, constraint = settings
             return self.add_variable(name, sizes, dtype, initializer, regularizer, constraint=constraint)
 
         if self.scale:
-            self.gamma = learnt("gamma", self._of_gamma)
+            self.gamma = add_parameter("gamma", self._of_gamma)
         elif self.fused:
             self._gamma = constant.constant(1.0, dtype, sizes)
         if self.center:
-            self.beta = learnt("beta", self._of_beta)
+            self.beta = add_parameter("beta", self._of_beta)
         elif self.fused:
             self._beta = constant.constant(0.0, dtype, sizes)
         scope: Any = self._scope
@@ -244,8 +244,8 @@ class BatchNormalization(Layer):
                 self.renorm_stddev = average("renorm_stddev", deviation)
 
     def _variance_initializer(self) -> Any:
-        given = self.moving_variance_initializer
-        return given() if inspect.isclass(given) else given
+        initializer = self.moving_variance_initializer
+        return initializer() if inspect.isclass(initializer) else initializer
 
     def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Tensor:
         """Normalise the input.
@@ -286,7 +286,7 @@ class BatchNormalization(Layer):
             )
 
         output, mean, variance = smart_cond(training, by_batch, by_averages)
-        always = _always(training)
+        always = _static_training(training)
         if always is None:
             momentum = smart_cond(
                 training, lambda: convert_to_tensor(self.momentum), lambda: convert_to_tensor(1.0)
@@ -299,15 +299,15 @@ class BatchNormalization(Layer):
             )
             variance *= (count - 1) / count
         if always is not False:
-            self.add_update(_moved(self.moving_mean, mean, momentum))
-            self.add_update(_moved(self.moving_variance, variance, momentum))
+            self.add_update(_moving_update(self.moving_mean, mean, momentum))
+            self.add_update(_moving_update(self.moving_variance, variance, momentum))
         result: Tensor = output
         return result
 
     def _plain(self, inputs: Any, training: Any) -> Tensor:
         """Normalise in single ops, for any rank and dtype."""
         rank: int = inputs.shape.ndims
-        axes = [one for one in range(rank) if one not in self.axis]
+        axes = [item for item in range(rank) if item not in self.axis]
         parted = self.virtual_batch_size is not None
         if parted:
             del axes[1]
@@ -321,11 +321,11 @@ class BatchNormalization(Layer):
 
         scale, offset = spread(self.gamma), spread(self.beta)
         mean, variance = self.moving_mean, self.moving_variance
-        if _always(training) is not False:
+        if _static_training(training) is not False:
             if self.adjustment is not None:
-                given = self.adjustment(reshaping.shape(inputs))
-                factor = smart_cond(training, lambda: given[0], lambda: constant.ones_like(given[0]))
-                summand = smart_cond(training, lambda: given[1], lambda: constant.zeros_like(given[1]))
+                adjusted = self.adjustment(reshaping.shape(inputs))
+                factor = smart_cond(training, lambda: adjusted[0], lambda: constant.ones_like(adjusted[0]))
+                summand = smart_cond(training, lambda: adjusted[1], lambda: constant.zeros_like(adjusted[1]))
                 scale, offset = _composed(factor, summand, scale, offset)
             batch_mean, batch_variance = moments(
                 cast(inputs, self._param_dtype), axes, keep_dims=parted or len(self.axis) > 1
@@ -356,14 +356,14 @@ class BatchNormalization(Layer):
         return result
 
     def _update(self, moving: Any, value: Any, training: Any) -> Any:
-        return smart_cond(training, lambda: _moved(moving, value, self.momentum), lambda: moving)
+        return smart_cond(training, lambda: _moving_update(moving, value, self.momentum), lambda: moving)
 
     def _update_deviation(self, variance: Any, training: Any) -> Any:
         """Return the update of the moving deviation, and that of the moving variance."""
 
         def updated() -> Any:
-            deviation = _moved(self.moving_stddev, unary.sqrt(variance + self.epsilon), self.momentum)
-            return _replaced(self.moving_variance, relu(deviation * deviation - self.epsilon))
+            deviation = _moving_update(self.moving_stddev, unary.sqrt(variance + self.epsilon), self.momentum)
+            return _assign_update(self.moving_variance, relu(deviation * deviation - self.epsilon))
 
         return smart_cond(training, updated, lambda: self.moving_variance)
 
@@ -398,7 +398,9 @@ class BatchNormalization(Layer):
     def _renorm_moved(self, moving: Any, value: Any, training: Any) -> Any:
         value = reshaping.identity(value)
         return smart_cond(
-            training, lambda: _moved(moving, value, self.renorm_momentum), lambda: reshaping.identity(moving)
+            training,
+            lambda: _moving_update(moving, value, self.renorm_momentum),
+            lambda: reshaping.identity(moving),
         )
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
@@ -420,14 +422,14 @@ def _composed(scale: TensorLike, offset: TensorLike, then_scale: Any, then_offse
     return scale, offset
 
 
-def _replaced(variable: Any, value: Any) -> Any:
+def _assign_update(variable: Any, value: Any) -> Any:
     """Return the update that assigns a value to a variable."""
     graph = get_default_graph()
     with graph.name_scope("AssignNewValue") as scope, graph.colocate_with(variable.op):
         return state.assign(variable, value, name=scope)
 
 
-def _moved(moving: Any, value: Tensor, momentum: Any) -> Any:
+def _moving_update(moving: Any, value: Tensor, momentum: Any) -> Any:
     """Return the update of a moving average."""
     graph = get_default_graph()
     with graph.name_scope("AssignMovingAvg") as scope, graph.colocate_with(moving.op):

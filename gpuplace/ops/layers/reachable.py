@@ -23,22 +23,22 @@ def reachable_from(inputs: Iterable[Any], targets: Iterable[Any] | None = None) 
     """
     reached = set(inputs)
     waiting = list(reached)
-    wanted = None if targets is None else set(targets) - reached
-    while waiting and wanted != set():
+    remaining = None if targets is None else set(targets) - reached
+    while waiting and remaining != set():
         for other in _following(waiting.pop(0)):
             if other not in reached:
                 reached.add(other)
                 waiting.append(other)
-                if wanted is not None:
-                    wanted.discard(other)
+                if remaining is not None:
+                    remaining.discard(other)
     return reached
 
 
-def _following(one: Any) -> list[Any]:
-    if isinstance(one, Operation):
-        return [*one.outputs, *one.control_outputs]
-    if isinstance(one, Tensor):
-        return list(one.consumers())
-    if hasattr(one, "op") and hasattr(one, "initializer"):
-        return [one.op]
-    raise TypeError(f"Expected Operation, Variable, or Tensor, got {one}")
+def _following(item: Any) -> list[Any]:
+    if isinstance(item, Operation):
+        return [*item.outputs, *item.control_outputs]
+    if isinstance(item, Tensor):
+        return list(item.consumers())
+    if hasattr(item, "op") and hasattr(item, "initializer"):
+        return [item.op]
+    raise TypeError(f"Expected Operation, Variable, or Tensor, got {item}")

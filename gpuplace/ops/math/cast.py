@@ -55,19 +55,19 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     Raises:
         TypeError: ``dtype`` is not a type, or ``x`` cannot become a tensor.
     """
-    wanted = as_dtype(dtype).base_dtype
-    if isinstance(x, Tensor) and x.dtype.base_dtype is wanted:
+    target = as_dtype(dtype).base_dtype
+    if isinstance(x, Tensor) and x.dtype.base_dtype is target:
         return x
-    made: Any = None
+    result: Any = None
     if isinstance(x, SparseTensor):
-        made = SparseTensor(x.indices, cast(x.values, wanted, name), x.dense_shape)
+        result = SparseTensor(x.indices, cast(x.values, target, name), x.dense_shape)
     elif isinstance(x, IndexedSlices):
-        made = IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
-    if made is not None:
-        return made
+        result = IndexedSlices(cast(x.values, target, name), x.indices, x.dense_shape)
+    if result is not None:
+        return result
     with name_scope(name, "Cast", [x]) as scope:
         x = convert_to_tensor(x, name="x")
-        return x if x.dtype.base_dtype is wanted else new("Cast", scope, x=x, DstT=wanted)
+        return x if x.dtype.base_dtype is target else new("Cast", scope, x=x, DstT=target)
 
 
 @binder("Cast", elementwise=True)
@@ -78,14 +78,14 @@ def _cast(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Callable[
             op=op,
             hint="convert strings with tf.string_to_number and tf.as_string",
         )
-    wanted = attrs["DstT"].as_numpy_dtype
+    target = attrs["DstT"].as_numpy_dtype
     if attrs["SrcT"].is_complex and not attrs["DstT"].is_complex:
         if attrs["DstT"].is_bool:
             return lambda x: xp.asarray(x != 0)
-        return lambda x: x.real.astype(wanted)
+        return lambda x: x.real.astype(target)
     if attrs["SrcT"].base_dtype.size == 1 and attrs["SrcT"].is_quantized:
-        return lambda x: xp.asarray(x).astype(wanted)
-    return lambda x: x.astype(wanted)
+        return lambda x: xp.asarray(x).astype(target)
+    return lambda x: x.astype(target)
 
 
 shape_function("Cast")(same_shape)
@@ -113,15 +113,15 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     Returns:
         A tensor of type ``dtype``, in ``value``'s shape.
     """
-    wanted = as_dtype(dtype).base_dtype
+    target = as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast", [value]) as scope:
         value = convert_to_tensor(value, name="value")
-        given = value.dtype.base_dtype
-        if given.min < wanted.min:
-            value = new("Maximum", x=value, y=convert_to_tensor(wanted.min, given, name="min"))
-        if given.max > wanted.max:
-            value = new("Minimum", x=value, y=convert_to_tensor(wanted.max, given, name="max"))
-        return cast(value, wanted, name=scope)
+        source = value.dtype.base_dtype
+        if source.min < target.min:
+            value = new("Maximum", x=value, y=convert_to_tensor(target.min, source, name="min"))
+        if source.max > target.max:
+            value = new("Minimum", x=value, y=convert_to_tensor(target.max, source, name="max"))
+        return cast(value, target, name=scope)
 
 
 def to_float(x: TensorLike, name: str = "ToFloat") -> Tensor:
@@ -241,31 +241,31 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
 @compute("Bitcast", shares=True)
 def _bitcast(xp: ArrayModule, input: Array, *, type: Any) -> Array:
-    old, wanted = input.dtype.itemsize, type.numpy_dtype
-    if old == wanted.itemsize:
-        return xp.ascontiguousarray(input).view(wanted).reshape(input.shape)
-    if old > wanted.itemsize:
-        parts = old // wanted.itemsize
-        return xp.ascontiguousarray(input).reshape(-1).view(wanted).reshape(*input.shape, parts)
-    parts = wanted.itemsize // old
+    old, new_size = input.dtype.itemsize, type.numpy_dtype
+    if old == new_size.itemsize:
+        return xp.ascontiguousarray(input).view(new_size).reshape(input.shape)
+    if old > new_size.itemsize:
+        parts = old // new_size.itemsize
+        return xp.ascontiguousarray(input).reshape(-1).view(new_size).reshape(*input.shape, parts)
+    parts = new_size.itemsize // old
     if not input.ndim or input.shape[-1] != parts:
         raise InvalidArgumentError.of(
             f"Cannot bitcast from {as_dtype(input.dtype).short_name} to {type.short_name}: shape"
             f" [{','.join(map(str, input.shape))}]"
         )
-    return xp.ascontiguousarray(input).reshape(-1).view(wanted).reshape(input.shape[:-1])
+    return xp.ascontiguousarray(input).reshape(-1).view(new_size).reshape(input.shape[:-1])
 
 
 @shape_function("Bitcast")
 def _bitcast_shape(op: Operation) -> Any:
-    old, wanted = op.attrs["T"].size, op.attrs["type"].size
+    old, new_size = op.attrs["T"].size, op.attrs["type"].size
     sizes = op.inputs[0].shape.sizes
-    if sizes is None or old == wanted:
-        return (op.inputs[0].shape if old == wanted else UNKNOWN_SHAPE,)
-    if old > wanted:
-        return (TensorShape.of((*sizes, old // wanted)),)
+    if sizes is None or old == new_size:
+        return (op.inputs[0].shape if old == new_size else UNKNOWN_SHAPE,)
+    if old > new_size:
+        return (TensorShape.of((*sizes, old // new_size)),)
     if not sizes:
         raise ValueError("Cannot bitcast due to shape. 0 is not a vector")
-    if sizes[-1] not in (None, wanted // old):
-        raise ValueError(f"Cannot bitcast due to shape. {sizes[-1]} does not match {wanted // old}")
+    if sizes[-1] not in (None, new_size // old):
+        raise ValueError(f"Cannot bitcast due to shape. {sizes[-1]} does not match {new_size // old}")
     return (TensorShape.of(sizes[:-1]),)

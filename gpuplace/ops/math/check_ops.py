@@ -54,7 +54,7 @@ def _compare(
     symbol: str = "",
     default_name: str = "",
 ) -> Operation:
-    op_type, known = _KNOWN[symbol]
+    op_type, compare = _KNOWN[symbol]
     with name_scope(name, default_name, [x, y, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype if not isinstance(y, Tensor) else None, name="y")
@@ -70,7 +70,7 @@ def _compare(
         shown = [*([] if message is None else [message]), *shown]
         condition = _all(new(op_type, x=x, y=y))
         value_x, value_y = static_value(x), static_value(y)
-        if value_x is not None and value_y is not None and not np.all(known(value_x, value_y)):
+        if value_x is not None and value_y is not None and not np.all(compare(value_x, value_y)):
             raise InvalidArgumentError.of("\n".join(map(_shown, shown)))
         return Assert(condition, shown, summarize=summarize)
 
@@ -380,12 +380,12 @@ def assert_near(
         epsilon = 10 * float(np.finfo(kind.as_numpy_dtype).eps)
         relative = convert_to_tensor(epsilon if rtol is None else rtol, kind, name="rtol")
         absolute = convert_to_tensor(epsilon if atol is None else atol, kind, name="atol")
-        told = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
-        shown = [message or "", told, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        tolerances = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
+        shown = [message or "", tolerances, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
         limit = absolute + relative * new("Abs", x=y)
         holds = _all(new("Less", x=new("Abs", x=x - y), y=limit))
-        given: Any = shown if data is None else data
-        return Assert(holds, given, summarize=summarize)
+        items: Any = shown if data is None else data
+        return Assert(holds, items, summarize=summarize)
 
 
 # Ranks and types
@@ -400,26 +400,32 @@ def _rank_check(
     text = message or ""
     with name_scope(name, default_name, [x, *ranks, *(data or [])]):
         x = convert_to_tensor(x, name="x")
-        given = [convert_to_tensor(rank, name="rank") for rank in ranks]
+        rank_tensors = [convert_to_tensor(rank, name="rank") for rank in ranks]
         shown = data
         if data is None:
-            shown = [text, f"Tensor {x.name} must have rank{kind}", *given, "Received shape: ", shape_of(x)]
-        for rank in given:
+            shown = [
+                text,
+                f"Tensor {x.name} must have rank{kind}",
+                *rank_tensors,
+                "Received shape: ",
+                shape_of(x),
+            ]
+        for rank in rank_tensors:
             assert_type(rank, "int32")
-        known = [static_value(rank) for rank in given]
-        if any(value is not None and value.ndim for value in known):
+        static_ranks = [static_value(rank) for rank in rank_tensors]
+        if any(value is not None and value.ndim for value in static_ranks):
             raise ValueError("Rank must be a scalar.")
-        sizes = [int(value) for value in known if value is not None]
-        if len(sizes) == len(known) and x.shape.ndims is not None:
+        sizes = [int(value) for value in static_ranks if value is not None]
+        if len(sizes) == len(static_ranks) and x.shape.ndims is not None:
             if not holds(x.shape.ndims, sizes):
-                wanted = tuple(sizes) if default_name == "assert_rank_in" else sizes[0]
+                expected = tuple(sizes) if default_name == "assert_rank_in" else sizes[0]
                 raise ValueError(
-                    f"{text}.  Tensor {x.name} must have rank{kind} {wanted}.  Received rank {x.shape.ndims}, shape"
+                    f"{text}.  Tensor {x.name} must have rank{kind} {expected}.  Received rank {x.shape.ndims}, shape"
                     f" {x.shape}"
                 )
             return no_op("static_checks_determined_all_ok")
-        right = condition(rank_of(x), given)
-        for rank, value in zip(given, known, strict=True):
+        right = condition(rank_of(x), rank_tensors)
+        for rank, value in zip(rank_tensors, static_ranks, strict=True):
             if value is None:
                 check = assert_rank(rank, 0, data=["Rank must be a scalar. Received rank: ", rank])
                 right = with_dependencies([check], right)
@@ -438,13 +444,13 @@ def _check_rank(
     default_name: str = "",
     kind: str = "",
 ) -> Operation:
-    op_type, known = _KNOWN[symbol]
+    op_type, compare = _KNOWN[symbol]
     return _rank_check(
         default_name,
         x,
         [rank],
-        lambda actual, wanted: bool(known(actual, wanted[0])),
-        lambda actual, wanted: new(op_type, x=actual, y=wanted[0]),
+        lambda actual, expected: bool(compare(actual, expected[0])),
+        lambda actual, expected: new(op_type, x=actual, y=expected[0]),
         kind,
         data,
         summarize,
@@ -524,7 +530,7 @@ def assert_rank_in(
         "assert_rank_in",
         x,
         list(ranks),
-        lambda actual, wanted: actual in wanted,
+        lambda actual, expected: actual in expected,
         _is_one_of,
         " in",
         data,
@@ -576,12 +582,14 @@ def assert_shapes(
     pairs = list(shapes.items() if isinstance(shapes, dict) else shapes)
     text = message or ""
     with name_scope(name, "assert_shapes", [*(x for x, _ in pairs), *(data or [])]):
-        wanted = [(convert_to_tensor(x), _symbols(x, shape, text)) for x, shape in pairs if shape is not None]
-        sizes = [_sizes_of(x) for x, _ in wanted]
-        checks = [_check_length(x, symbols, data, summarize, message) for x, symbols in wanted]
+        expected = [
+            (convert_to_tensor(x), _symbols(x, shape, text)) for x, shape in pairs if shape is not None
+        ]
+        sizes = [_sizes_of(x) for x, _ in expected]
+        checks = [_check_length(x, symbols, data, summarize, message) for x, symbols in expected]
         specified: dict[Any, tuple[Any, Tensor, int]] = {}
         failures = []
-        for (x, symbols), actual in zip(wanted, sizes, strict=True):
+        for (x, symbols), actual in zip(expected, sizes, strict=True):
             is_open = bool(symbols) and symbols[0] in _ANY_RANK
             inner = symbols[is_open:] or (1,)
             for index, symbol in enumerate(inner):
@@ -596,15 +604,15 @@ def assert_shapes(
                 else:
                     size, other, at = specified[symbol]
                     why = f"Specified by tensor {other.name} dimension {at}"
-                found = actual[axis]
-                if not isinstance(found, Tensor) and not isinstance(size, Tensor):
-                    if found != size:
+                actual_size = actual[axis]
+                if not isinstance(actual_size, Tensor) and not isinstance(size, Tensor):
+                    if actual_size != size:
                         raise ValueError(
                             f"{text}.  {why}.  Tensor {x.name} dimension {axis} must have size {size}.  Received size"
-                            f" {found}, shape {x.shape}"
+                            f" {actual_size}, shape {x.shape}"
                         )
                     continue
-                holds = new("Equal", x=convert_to_tensor(found), y=convert_to_tensor(size))
+                holds = new("Equal", x=convert_to_tensor(actual_size), y=convert_to_tensor(size))
                 shown = [
                     text,
                     why,
@@ -686,11 +694,11 @@ def assert_type(
     Raises:
         TypeError: the tensor has another type.
     """
-    wanted = as_dtype(tf_type)
+    expected = as_dtype(tf_type)
     with name_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
-        if tensor.dtype.base_dtype is not wanted:
-            raise TypeError(f"{message or ''}  {tensor.name} must be of type {wanted}")
+        if tensor.dtype.base_dtype is not expected:
+            raise TypeError(f"{message or ''}  {tensor.name} must be of type {expected}")
         return no_op("statically_determined_correct_type")
 
 
@@ -725,22 +733,22 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
     Raises:
         ValueError: a tensor has another type, or the type is not floating.
     """
-    wanted, first = None if dtype is None else as_dtype(dtype), None
+    expected, first = None if dtype is None else as_dtype(dtype), None
     for item in tensors or ():
         if item is None:
             continue
-        found = item.dtype.base_dtype
-        if wanted is None:
-            wanted, first = found, item
-        elif found != wanted:
-            shown, reference = (getattr(one, "name", str(one)) for one in (item, first))
+        actual = item.dtype.base_dtype
+        if expected is None:
+            expected, first = actual, item
+        elif actual != expected:
+            shown, reference = (getattr(value, "name", str(value)) for value in (item, first))
             as_what = f" as {reference}" if first is not None else ""
-            raise ValueError(f"{shown}, type={found}, must be of the same type ({wanted}){as_what}.")
-    if wanted is None:
+            raise ValueError(f"{shown}, type={actual}, must be of the same type ({expected}){as_what}.")
+    if expected is None:
         return float32
-    if not wanted.is_floating:
-        raise ValueError(f"Expected floating point type, got {wanted}.")
-    return wanted
+    if not expected.is_floating:
+        raise ValueError(f"Expected floating point type, got {expected}.")
+    return expected
 
 
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:

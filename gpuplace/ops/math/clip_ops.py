@@ -42,7 +42,7 @@ def _clip_by_value_grad(op: Operation, grad: Tensor) -> list[Tensor]:
         where(above, grad, zeros),
     )
     axes = (of_x, of_low, of_high)
-    return [sum_to(*one) for one in zip(shares, axes, sizes, strict=True)]
+    return [sum_to(*item) for item in zip(shares, axes, sizes, strict=True)]
 
 
 def _values(t_list: Any) -> list[Any]:
@@ -141,6 +141,6 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
         t = convert_to_tensor(t, name="t")
         count = cast(size(t), t.dtype.base_dtype)
         inverse = new("Rsqrt", x=reduce_sum(t * t, range_of(rank(t))))
-        one = t.dtype.base_dtype
-        scaled = t * clip_norm * new("Minimum", x=inverse * count, y=constant(1.0, one) / clip_norm)
+        kind = t.dtype.base_dtype
+        scaled = t * clip_norm * new("Minimum", x=inverse * count, y=constant(1.0, kind) / clip_norm)
         return new("Identity", scope, input=scaled)

@@ -101,19 +101,19 @@ def remove_squeezable_dimensions(
     """
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
-        mine, theirs = predictions.shape.ndims, labels.shape.ndims
+        prediction_rank, label_rank = predictions.shape.ndims, labels.shape.ndims
         more, fewer = expected_rank_diff + 1, expected_rank_diff - 1
-        if mine is not None and theirs is not None:
-            if mine - theirs == more:
+        if prediction_rank is not None and label_rank is not None:
+            if prediction_rank - label_rank == more:
                 predictions = squeeze(predictions, [-1])
-            elif mine - theirs == fewer:
+            elif prediction_rank - label_rank == fewer:
                 labels = squeeze(labels, [-1])
             return labels, predictions
         extra = rank(predictions) - rank(labels)
-        if mine is None or predictions.shape[-1].is_compatible_with(1):
-            given = predictions
-            predictions = cond(equal(more, extra), lambda: squeeze(given, [-1]), lambda: given)
-        if theirs is None or labels.shape[-1].is_compatible_with(1):
+        if prediction_rank is None or predictions.shape[-1].is_compatible_with(1):
+            original = predictions
+            predictions = cond(equal(more, extra), lambda: squeeze(original, [-1]), lambda: original)
+        if label_rank is None or labels.shape[-1].is_compatible_with(1):
             truth = labels
             labels = cond(equal(fewer, extra), lambda: squeeze(truth, [-1]), lambda: truth)
         return labels, predictions

@@ -97,9 +97,9 @@ def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any, lis
     The sizes are a list, or a tensor if they are known only at run time.
     """
     rank = x.shape.ndims
-    known = None
+    static_sizes = None
     if rank is None or isinstance(axes, Tensor):
-        given = shape_of(x)
+        full_shape = shape_of(x)
         count: Any = rank_of(x)
         summed: Any = convert_to_tensor(axes, int32, name="axes")
         summed = where(summed >= 0, summed, summed + count)
@@ -108,20 +108,20 @@ def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any, lis
         summed = [axis + rank if axis < 0 else axis for axis in axes]
         free = [axis for axis in range(rank) if axis not in summed]
         sizes = x.shape.as_list()
-        known = [sizes[axis] for axis in free]
+        static_sizes = [sizes[axis] for axis in free]
         if None not in sizes:
-            rows, columns = math.prod(known), math.prod(sizes[axis] for axis in summed)
+            rows, columns = math.prod(static_sizes), math.prod(sizes[axis] for axis in summed)
             order = free + summed if free_first else summed + free
             target = [rows, columns] if free_first else [columns, rows]
-            return reshape(transpose(x, order), target), known, known
+            return reshape(transpose(x, order), target), static_sizes, static_sizes
         summed = convert_to_tensor(summed, int32, name="axes")
         free = convert_to_tensor(free, int32, name="free")
-        given = shape_of(x)
-    sizes_of = [gather(given, part) for part in (free, summed)]
+        full_shape = shape_of(x)
+    sizes_of = [gather(full_shape, part) for part in (free, summed)]
     counts = [reduce_prod(part) for part in sizes_of]
     order = concat([free, summed] if free_first else [summed, free], 0)
     shape = stack(counts if free_first else counts[::-1])
-    return reshape(transpose(x, order), shape), sizes_of[0], known
+    return reshape(transpose(x, order), shape), sizes_of[0], static_sizes
 
 
 _EQUATION = re.compile(r"^[a-zA-Z.]+(,[a-zA-Z.]+)*(->[a-zA-Z.]*)?$")
@@ -170,9 +170,9 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         for index in range(1, len(tensors)):
             later = set("".join(terms[index + 1 :])) | set(right)
             result, labels = _product(result, labels, tensors[index], terms[index], later)
-        gone = [axis for axis, letter in enumerate(labels) if letter not in right]
-        if gone:
-            result = reduce_sum(result, gone)
+        summed = [axis for axis, letter in enumerate(labels) if letter not in right]
+        if summed:
+            result = reduce_sum(result, summed)
             labels = "".join(letter for letter in labels if letter in right)
         order = [labels.index(letter) for letter in right]
         return result if order == sorted(order) else transpose(result, order)

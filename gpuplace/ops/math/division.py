@@ -350,12 +350,12 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
             if isinstance(y, Tensor)
             else convert_to_tensor(y, x.dtype.base_dtype, "y")
         )
-        one, other = x.dtype.base_dtype, y.dtype.base_dtype
-        if one is not other:
-            raise TypeError(f"x and y must have the same dtype, got {one!r} != {other!r}")
-        wanted = float_for_division(one)
-        if wanted is not None:
-            x, y = new("Cast", x=x, DstT=wanted), new("Cast", x=y, DstT=wanted)
+        first, second = x.dtype.base_dtype, y.dtype.base_dtype
+        if first is not second:
+            raise TypeError(f"x and y must have the same dtype, got {first!r} != {second!r}")
+        target = float_for_division(first)
+        if target is not None:
+            x, y = new("Cast", x=x, DstT=target), new("Cast", x=y, DstT=target)
         return new("RealDiv", scope, x=x, y=y)
 
 

@@ -198,7 +198,7 @@ def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
 
 def _conjugates_of(op: Operation) -> Callable[[], list[Tensor]]:
     """Return a function that adds the conjugates of an operation's inputs on its first call."""
-    return functools.cache(lambda: [conjugate(one) for one in op.inputs])
+    return functools.cache(lambda: [conjugate(item) for item in op.inputs])
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -355,7 +355,7 @@ def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
         zeros = zeros_like(grad)
         return new("Select", condition=new(comparison, x=x, y=y), t=grad, e=zeros), None
     skipped = skipped_inputs(op)
-    shape_x, shape_y, shape_grad = (shape_tensor(one) for one in (x, y, grad))
+    shape_x, shape_y, shape_grad = (shape_tensor(item) for item in (x, y, grad))
     with name_scope("zeros") as scope:
         zeros = new("Fill", scope, dims=shape_grad, value=like(0, grad))
     chosen = new(comparison, x=x, y=y)
@@ -619,12 +619,12 @@ def accumulate_n(
     tensors = convert_n_to_tensor(inputs)
     if tensor_dtype is not None and as_dtype(tensor_dtype) is not tensors[0].dtype.base_dtype:
         raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {tensors[0].dtype}")
-    known = tensors[0].shape if shape is None else tensors[0].shape.merge_with(shape)
+    static_shape = tensors[0].shape if shape is None else tensors[0].shape.merge_with(shape)
     for tensor in tensors:
-        known = known.merge_with(tensor.shape)
+        static_shape = static_shape.merge_with(tensor.shape)
     if len(tensors) == 1:
         return new("Identity", name, input=tensors[0]) if name else tensors[0]
-    return new("AccumulateNV2", name, inputs=tensors, shape=known)
+    return new("AccumulateNV2", name, inputs=tensors, shape=static_shape)
 
 
 @shape_function("AccumulateNV2")

@@ -166,8 +166,8 @@ def _cholesky_grad(op: Operation, grad: Tensor) -> Tensor:
     middle = matmul(factor, grad, adjoint_a=True)
     middle = matrix_set_diag(middle, 0.5 * matrix_diag_part(middle))
     middle = matrix_band_part(middle, -1, 0)
-    made = matmul(matmul(inverse, middle, adjoint_a=True), inverse)
-    return (made + adjoint(made)) * 0.5
+    product = matmul(matmul(inverse, middle, adjoint_a=True), inverse)
+    return (product + adjoint(product)) * 0.5
 
 
 @dispatched
@@ -213,7 +213,7 @@ def matrix_solve(
 def _matrix_solve(xp: ArrayModule, matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
     _check_square(matrix)
     if rhs.ndim < 2 or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
-        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, item.shape)) for item in (matrix, rhs)))
         if rhs.ndim != matrix.ndim:
             raise InvalidArgumentError.of(f"All input tensors must have the same rank: {shapes}")
         raise InvalidArgumentError.of(f"Input matrix and rhs are incompatible: {shapes}")
@@ -277,7 +277,7 @@ def _matrix_triangular_solve(
 ) -> Array:
     _check_square(matrix)
     if rhs.ndim != matrix.ndim or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
-        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, item.shape)) for item in (matrix, rhs)))
         raise InvalidArgumentError.of(f"In[0] mismatch In[1] shape: {shapes}")
     size = matrix.shape[-1]
     if (xp.diagonal(matrix, axis1=-2, axis2=-1) == 0).any():
@@ -288,8 +288,8 @@ def _matrix_triangular_solve(
     solution = xp.array(rhs)
     for at in range(size) if lower else range(size - 1, -1, -1):
         done = slice(0, at) if lower else slice(at + 1, size)
-        known = triangle[..., at : at + 1, done] @ solution[..., done, :]
-        solution[..., at, :] -= known[..., 0, :]
+        solved = triangle[..., at : at + 1, done] @ solution[..., done, :]
+        solution[..., at, :] -= solved[..., 0, :]
         solution[..., at, :] /= triangle[..., at, at, None]
     return solution
 

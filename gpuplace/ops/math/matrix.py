@@ -121,9 +121,9 @@ def _product_for(xp: ArrayModule, op: Operation) -> Callable[[Any, Any], Any]:
         return _through_single(multiply)
     if not _has_sizes(op):
         return multiply
-    given: Any = op.inputs[0].shape.sizes
-    made: Any = op.outputs[0].shape.sizes
-    depth, (rows, columns) = given[0 if op.attrs["transpose_a"] else 1], made
+    left_sizes: Any = op.inputs[0].shape.sizes
+    output_sizes: Any = op.outputs[0].shape.sizes
+    depth, (rows, columns) = left_sizes[0 if op.attrs["transpose_a"] else 1], output_sizes
     if is_large_product(rows, depth, columns):
         return multiply
     return np.ndarray.dot if op.attrs["T"].is_floating else np.matmul
@@ -134,8 +134,8 @@ def _has_sizes(op: Operation) -> bool:
 
 
 def _incompatible(a: Any, b: Any) -> str:
-    one, other = brackets(TensorShape(a.shape)), brackets(TensorShape(b.shape))
-    return f"Matrix size-incompatible: In[0]: {one}, In[1]: {other}"
+    first, second = brackets(TensorShape(a.shape)), brackets(TensorShape(b.shape))
+    return f"Matrix size-incompatible: In[0]: {first}, In[1]: {second}"
 
 
 @binder("MatMul", fresh=True)
@@ -279,12 +279,12 @@ def _batch_matmul_shape(op: Operation) -> Any:
     for sizes in (a, b):
         if sizes is not None and len(sizes) < 2:
             raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
-    one, other = (UNKNOWN_SHAPE if sizes is None else TensorShape.of(sizes[:-2]) for sizes in (a, b))
+    first, second = (UNKNOWN_SHAPE if sizes is None else TensorShape.of(sizes[:-2]) for sizes in (a, b))
     a, b = a or (None, None), b or (None, None)
     left = (a[-1], a[-2]) if op.attrs["adj_x"] else a[-2:]
     right = (b[-1], b[-2]) if op.attrs["adj_y"] else b[-2:]
     merge_sizes(left[1], right[0])
-    batch = broadcast(one, other) if op.type == "BatchMatMulV2" else merge_shapes(one, other)
+    batch = broadcast(first, second) if op.type == "BatchMatMulV2" else merge_shapes(first, second)
     return (batch.concatenate(TensorShape.of((left[0], right[1]))),)
 
 
@@ -293,8 +293,8 @@ def _batch_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     x, y = op.inputs
     adj_x, adj_y = op.attrs["adj_x"], op.attrs["adj_y"]
 
-    def product(one: Tensor, other: Tensor, adj_one: bool, adj_other: bool) -> Tensor:
-        return matmul(one, other, adjoint_a=adj_one, adjoint_b=adj_other)
+    def product(first: Tensor, second: Tensor, adj_first: bool, adj_second: bool) -> Tensor:
+        return matmul(first, second, adjoint_a=adj_first, adjoint_b=adj_second)
 
     grad_x = product(y, grad, adj_y, True) if adj_x else product(grad, y, False, not adj_y)
     grad_y = product(grad, x, True, adj_x) if adj_y else product(x, grad, not adj_x, False)
@@ -375,7 +375,7 @@ def matrix_diag(
         ValueError: ``diagonal`` is known to be a scalar, or static sizes do not match; at run time,
             InvalidArgumentError.
     """
-    if all(map(_is, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
+    if all(map(_is_default, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
         return new("MatrixDiag", name, diagonal=diagonal)
     diagonal = convert_to_tensor(diagonal, name="diagonal")
     padding = _padding(padding_value, diagonal)
@@ -397,9 +397,9 @@ def _padding(value: TensorLike, like: Tensor) -> Tensor:
     return convert_to_tensor(value, dtype=like.dtype, name="padding_value")
 
 
-def _is(given: TensorLike, default: int) -> bool:
+def _is_default(value: TensorLike, default: int) -> bool:
     """Return whether an argument has its default value."""
-    return isinstance(given, int | float | bool | np.generic) and bool(given == default)
+    return isinstance(value, int | float | bool | np.generic) and bool(value == default)
 
 
 @compute("MatrixDiag")
@@ -447,7 +447,7 @@ def matrix_diag_part(
     Raises:
         ValueError: the rank is known to be below 2; at run time, InvalidArgumentError.
     """
-    if _is(k, 0):
+    if _is_default(k, 0):
         return new("MatrixDiagPart", name, input=input)
     input = convert_to_tensor(input, name="input")
     padding = _padding(padding_value, input)
@@ -508,7 +508,7 @@ def matrix_set_diag(
         ValueError: static shapes do not match; at run time, InvalidArgumentError.
         TypeError: the types differ.
     """
-    if _is(k, 0):
+    if _is_default(k, 0):
         return new("MatrixSetDiag", name, input=input, diagonal=diagonal)
     return new("MatrixSetDiagV2", name, input=input, diagonal=diagonal, k=k)
 
@@ -533,8 +533,10 @@ def _matrix_set_diag_shape(op: Operation) -> Any:
     sizes, diagonal = op.inputs[0].shape.sizes, op.inputs[1].shape
     require_rank_at_least(diagonal, 1)
     if sizes is None:
-        known = diagonal.sizes
-        return (UNKNOWN_SHAPE if known is None else TensorShape.of((*known[:-1], None, None)),)
+        diagonal_sizes = diagonal.sizes
+        return (
+            UNKNOWN_SHAPE if diagonal_sizes is None else TensorShape.of((*diagonal_sizes[:-1], None, None)),
+        )
     if len(sizes) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
     least = TensorShape.of((*sizes[:-2], _smaller(*sizes[-2:])))
@@ -551,9 +553,9 @@ def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
         sizes = [*batch.as_list(), min(matrices[-2:].as_list())]
     else:
         with grad.graph.colocate_with(grad.op):
-            given, rank = shape_tensor(grad), rank_of(grad)
-            outer = new("Slice", input=given, begin=[0], size=[rank - 2])
-            inner = new("Slice", input=given, begin=[rank - 2], size=[2])
+            shape, rank = shape_tensor(grad), rank_of(grad)
+            outer = new("Slice", input=shape, begin=[0], size=[rank - 2])
+            inner = new("Slice", input=shape, begin=[rank - 2], size=[2])
             least = new("Min", input=inner, reduction_indices=make_constant([0], int32))
             sizes = concat([outer, [least]], 0)
     rest = matrix_set_diag(grad, zeros(sizes, grad.dtype))

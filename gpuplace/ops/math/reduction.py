@@ -86,25 +86,25 @@ def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
 
     A repeated dimension counts once in 1.15 and is an error in 2.21.
     """
-    found = _counted_from_front(tuple(axes.ravel().tolist()), rank)
-    if len(found) != axes.size and rules() == "2.21":
-        twice = next(axis for axis in found if (axes % rank == axis).sum() > 1)
+    dimensions = _counted_from_front(tuple(axes.ravel().tolist()), rank)
+    if len(dimensions) != axes.size and rules() == "2.21":
+        twice = next(axis for axis in dimensions if (axes % rank == axis).sum() > 1)
         raise InvalidArgumentError.of(
             f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}"
         )
-    return found
+    return dimensions
 
 
 @functools.lru_cache(256)
 def _counted_from_front(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    found: dict[int, None] = {}
+    dimensions: dict[int, None] = {}
     for axis in axes:
         if not -rank <= axis < rank:
             raise InvalidArgumentError.of(
                 f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)"
             )
-        found[axis % rank] = None
-    return tuple(found)
+        dimensions[axis % rank] = None
+    return tuple(dimensions)
 
 
 @shape_function("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "EuclideanNorm")
@@ -115,14 +115,14 @@ def _reduction_shape(op: Operation) -> Any:
         return (UNKNOWN_SHAPE,)
     if axes is None:
         return (TensorShape.of((None,) * len(sizes)) if keep else UNKNOWN_SHAPE,)
-    gone = set()
+    reduced = set()
     for axis in axes.reshape(-1).tolist():
         if not -len(sizes) <= axis < len(sizes):
             raise ValueError(f"Invalid reduction dimension {axis} for input with {len(sizes)} dimensions.")
-        gone.add(axis % len(sizes))
+        reduced.add(axis % len(sizes))
     if keep:
-        return (TensorShape.of(tuple(1 if d in gone else size for d, size in enumerate(sizes))),)
-    return (TensorShape.of(tuple(size for d, size in enumerate(sizes) if d not in gone)),)
+        return (TensorShape.of(tuple(1 if d in reduced else size for d, size in enumerate(sizes))),)
+    return (TensorShape.of(tuple(size for d, size in enumerate(sizes) if d not in reduced)),)
 
 
 @variant_of(_reduce, op_type="Sum")
@@ -160,18 +160,25 @@ def _bind_sum(xp: ArrayModule, attrs: Mapping[str, Any], op: Operation) -> Calla
     """Use one call for few elements, over static dimensions, unless the step feeds others."""
     keep = attrs["keep_dims"]
     general = functools.partial(_sum, xp, keep_dims=keep)
-    known, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
+    static_axes, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
     elements = sizes.num_elements()
-    if xp is not np or keep or known is None or not known.size or elements is None or elements >= LARGE:
+    if (
+        xp is not np
+        or keep
+        or static_axes is None
+        or not static_axes.size
+        or elements is None
+        or elements >= LARGE
+    ):
         return general
-    numbers, rank, reduce = known.tolist(), sizes.ndims, np.add.reduce
+    numbers, rank, reduce = static_axes.tolist(), sizes.ndims, np.add.reduce
     try:
-        axes = _dimensions(known, rank or 0)
+        axes = _dimensions(static_axes, rank or 0)
     except InvalidArgumentError:  # reported at run time
         return general
 
     def small(input: Any, reduction_indices: Any) -> Any:
-        if reduction_indices is not known and reduction_indices.tolist() != numbers:
+        if reduction_indices is not static_axes and reduction_indices.tolist() != numbers:
             return general(input, reduction_indices)
         return reduce(input, axes, input.dtype)
 
@@ -185,8 +192,8 @@ def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any
     return _total(xp, "sum", input, axes, keep_dims)
 
 
-def _total(xp: ArrayModule, how: str, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
-    total = reduced(xp, how, x, axes)
+def _total(xp: ArrayModule, function_name: str, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    total = reduced(xp, function_name, x, axes)
     return (
         total.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)]) if keep else total
     )
@@ -202,33 +209,33 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
     x, axes = op.inputs[0], constant_value(op.inputs[1])
     sizes = x.shape.sizes
     if sizes is not None and axes is not None:
-        gone = {int(axis) % max(len(sizes), 1) for axis in axes.reshape(-1)}
-        if len(gone) == len(sizes):
+        reduced = {int(axis) % max(len(sizes), 1) for axis in axes.reshape(-1)}
+        if len(reduced) == len(sizes):
             grad = reshape(grad, [1] * len(sizes))
-            given = make_constant(list(sizes), int32) if None not in sizes else shape_of(x)
-            return new("Tile", input=grad, multiples=given)
+            input_shape = make_constant(list(sizes), int32) if None not in sizes else shape_of(x)
+            return new("Tile", input=grad, multiples=input_shape)
         if None not in sizes:
-            _leave_shapes(op, [size or 0 for size in sizes], gone, axes)
-            grad = reshape(grad, [1 if d in gone else size for d, size in enumerate(sizes)])
+            _leave_shapes(op, [size or 0 for size in sizes], reduced, axes)
+            grad = reshape(grad, [1 if d in reduced else size for d, size in enumerate(sizes)])
             return new(
-                "Tile", input=grad, multiples=[size if d in gone else 1 for d, size in enumerate(sizes)]
+                "Tile", input=grad, multiples=[size if d in reduced else 1 for d, size in enumerate(sizes)]
             )
-    given = shape_of(x)
-    with graph_for(grad).colocate_with(given.op):
-        kept = reduced_shape(given, op.inputs[1])
-        repeats = _divided(given, kept)
-    return new("Tile", input=reshape(grad, kept), multiples=repeats)
+    input_shape = shape_of(x)
+    with graph_for(grad).colocate_with(input_shape.op):
+        kept_shape = reduced_shape(input_shape, op.inputs[1])
+        repeats = _divided(input_shape, kept_shape)
+    return new("Tile", input=reshape(grad, kept_shape), multiples=repeats)
 
 
-def _leave_shapes(op: Operation, sizes: list[int], gone: set[int], axes: Any) -> None:
+def _leave_shapes(op: Operation, sizes: list[int], reduced: set[int], axes: Any) -> None:
     """Add the unused ops that TensorFlow leaves in a graph when it first computes axes for a static shape."""
     key = tuple(sizes), tuple(int(axis) for axis in axes.reshape(-1))
-    known: set[tuple[Any, Any]] = graph_for(op).attached.setdefault("reductions seen", set())
-    if key in known:
+    pairs_seen: set[tuple[Any, Any]] = graph_for(op).attached.setdefault("reductions seen", set())
+    if key in pairs_seen:
         return
-    known.add(key)
+    pairs_seen.add(key)
     reduced_shape(list(key[0]), list(key[1]))
-    _divided(sizes, [1 if d in gone else size for d, size in enumerate(sizes)])
+    _divided(sizes, [1 if d in reduced else size for d, size in enumerate(sizes)])
 
 
 def reduced_shape(input_shape: TensorLike, axes: TensorLike) -> Tensor:
@@ -238,16 +245,16 @@ def reduced_shape(input_shape: TensorLike, axes: TensorLike) -> Tensor:
         input_shape: sizes, a vector of integers.
         axes: the reduced dimensions; negative values count from the end.
     """
-    given, axes = cast(input_shape, int32), cast(axes, int32)
+    full_shape, axes = cast(input_shape, int32), cast(axes, int32)
     count = (
-        new("Size", input=given)
-        if given.shape.num_elements() is None
-        else make_constant(given.shape.num_elements(), int32, name="Size")
+        new("Size", input=full_shape)
+        if full_shape.shape.num_elements() is None
+        else make_constant(full_shape.shape.num_elements(), int32, name="Size")
     )
     positive = (axes + count) % count
     ones_shape, every = shape_of(positive), range_of(count)
     ones = new("Fill", dims=ones_shape, value=1)
-    return new("DynamicStitch", indices=[every, positive], data=[given, ones])
+    return new("DynamicStitch", indices=[every, positive], data=[full_shape, ones])
 
 
 def _divided(x: Any, y: Any) -> Tensor:
@@ -343,17 +350,17 @@ def _prod(xp: ArrayModule, input: Array, reduction_indices: Array, *, keep_dims:
 @gradient("Prod")
 def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Gradient of a product: for each element the products before and after it, which is correct even for zeros."""
-    x, given = op.inputs[0], shape_of(op.inputs[0])
+    x, input_shape = op.inputs[0], shape_of(op.inputs[0])
     axes = reshape(op.inputs[1], [-1])
-    kept = reduced_shape(given, op.inputs[1])
-    repeats = _divided(given, kept)
-    spread = new("Tile", input=reshape(grad, kept), multiples=repeats)
+    kept_shape = reduced_shape(input_shape, op.inputs[1])
+    repeats = _divided(input_shape, kept_shape)
+    spread = new("Tile", input=reshape(grad, kept_shape), multiples=repeats)
     with x.graph.device("/cpu:0"):  # ListDiff only has a CPU kernel
         count = rank_of(x)
-        gone = cast((axes + count) % count, int32)
-        rest = new("ListDiff", x=range_of(0, count), y=gone)
-        order = concat([gone, rest], 0)
-        sizes = [reduce_prod(gather(given, part)) for part in (gone, rest)]
+        reduced = cast((axes + count) % count, int32)
+        rest = new("ListDiff", x=range_of(0, count), y=reduced)
+        order = concat([reduced, rest], 0)
+        sizes = [reduce_prod(gather(input_shape, part)) for part in (reduced, rest)]
     permuted = transpose(x, order)
     permuted.set_shape(_permuted_shape(op))
     permuted_shape = shape_of(permuted)
@@ -362,7 +369,7 @@ def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     behind = new("Cumprod", x=rows, axis=0, exclusive=True, reverse=True)
     others = reshape(conjugate(before) * conjugate(behind), permuted_shape)
     product = spread * transpose(others, new("InvertPermutation", x=order))
-    return reshape(product, given), None
+    return reshape(product, input_shape), None
 
 
 def _permuted_shape(op: Operation) -> TensorShape:
@@ -370,8 +377,10 @@ def _permuted_shape(op: Operation) -> TensorShape:
     sizes, axes = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None or axes is None:
         return UNKNOWN_SHAPE
-    gone = [int(axis) % len(sizes) for axis in axes.reshape(-1)]
-    return TensorShape.of(tuple(sizes[d] for d in [*gone, *(d for d in range(len(sizes)) if d not in gone)]))
+    reduced = [int(axis) % len(sizes) for axis in axes.reshape(-1)]
+    return TensorShape.of(
+        tuple(sizes[d] for d in [*reduced, *(d for d in range(len(sizes)) if d not in reduced)])
+    )
 
 
 @variant_of(_reduce, op_type="Max")
@@ -451,10 +460,10 @@ def _extreme(
 def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Gradient of a minimum or maximum, shared equally by all extreme elements."""
     x = op.inputs[0]
-    kept = reduced_shape(shape_of(x), op.inputs[1])
-    extreme, grad = reshape(op.outputs[0], kept), reshape(grad, kept)
+    kept_shape = reduced_shape(shape_of(x), op.inputs[1])
+    extreme, grad = reshape(op.outputs[0], kept_shape), reshape(grad, kept_shape)
     chosen = cast(new("Equal", x=extreme, y=x), grad.dtype.base_dtype)
-    count = reshape(new("Sum", input=chosen, reduction_indices=op.inputs[1]), kept)
+    count = reshape(new("Sum", input=chosen, reduction_indices=op.inputs[1]), kept_shape)
     return chosen / count * grad, None
 
 
@@ -552,8 +561,8 @@ def _euclidean_norm(xp: ArrayModule, input: Array, reduction_indices: Array, *, 
 @gradient("EuclideanNorm", since="2.21", is_none_before=True)
 def _euclidean_norm_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x = op.inputs[0]
-    kept = reduced_shape(shape_of(x), op.inputs[1])
-    scaled = reshape(grad, kept) / reshape(op.outputs[0], kept)
+    kept_shape = reduced_shape(shape_of(x), op.inputs[1])
+    scaled = reshape(grad, kept_shape) / reshape(op.outputs[0], kept_shape)
     return x * scaled, None
 
 
@@ -719,7 +728,7 @@ def norm(
     if isinstance(axis, (list, tuple)) and is_matrix:
         axis = tuple(axis)
     axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
-    integers = all(hasattr(one, "__index__") for one in axes)
+    integers = all(hasattr(item, "__index__") for item in axes)
     if not integers or is_matrix and axes[0] == axes[1]:
         raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
     if is_matrix:
@@ -757,8 +766,8 @@ def norm(
                 result = new("Pow", x=reduce_sum(powers, axis, keepdims=True), y=like(1.0 / ord, size))
         if keepdims:
             return result
-        gone = [] if axis is None else list(axis) if isinstance(axis, tuple) else [axis]
-        return new("Squeeze", input=result, squeeze_dims=gone)
+        reduced = [] if axis is None else list(axis) if isinstance(axis, tuple) else [axis]
+        return new("Squeeze", input=result, squeeze_dims=reduced)
 
 
 def normalize(
@@ -783,11 +792,11 @@ def normalize(
         ValueError: as for ``tf.norm``.
     """
     with name_scope(name, "normalize", [tensor]):
-        given = convert_to_tensor(tensor)
-        norms = norm(given, ord, axis, keepdims=True)
-        if norms.dtype != given.dtype:
-            norms = new("Cast", x=norms, DstT=given.dtype)
-        return new("RealDiv", x=given, y=norms), norms
+        values = convert_to_tensor(tensor)
+        norms = norm(values, ord, axis, keepdims=True)
+        if norms.dtype != values.dtype:
+            norms = new("Cast", x=norms, DstT=values.dtype)
+        return new("RealDiv", x=values, y=norms), norms
 
 
 def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:

@@ -140,17 +140,17 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return new("SegmentMin", name, data=data, segment_ids=segment_ids)
 
 
-def _combined(xp: Any, how: str, rows: Any, ids: Any, count: int, empty: Any) -> Any:
+def _combined(xp: Any, method: str, rows: Any, ids: Any, count: int, empty: Any) -> Any:
     """Return one row per id in ``range(count)``, and ``empty`` for ids without rows."""
     result = xp.full((count, *rows.shape[1:]), empty, rows.dtype)
-    if how in ("Max", "Min"):
+    if method in ("Max", "Min"):
         result[ids] = rows  # any row of the segment
-        return apply_at(xp, how.lower(), result, ids, rows)
-    if how == "Prod":
+        return apply_at(xp, method.lower(), result, ids, rows)
+    if method == "Prod":
         result[ids] = rows.dtype.type(1)
         return apply_at(xp, "mul", result, ids, rows)
     total = apply_at(xp, "add", xp.zeros(result.shape, rows.dtype), ids, rows)
-    if how == "Sum":
+    if method == "Sum":
         return total
     sizes = xp.maximum(xp.bincount(ids, minlength=count), 1).astype(rows.dtype)
     return (total / sizes.reshape(-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype)
@@ -188,8 +188,8 @@ def _segment(xp: Any, data: Any, segment_ids: Any, *, ctx: Any) -> Any:
     if not segment_ids.size:
         return xp.zeros((0, *data.shape[1:]), data.dtype)
     check_sorted_ids(xp, segment_ids, int(segment_ids[-1]) + 1)
-    how = ctx.op.type[len("Segment") :]
-    return _combined(xp, how, data, segment_ids, int(segment_ids[-1]) + 1, 1 if how == "Prod" else 0)
+    method = ctx.op.type[len("Segment") :]
+    return _combined(xp, method, data, segment_ids, int(segment_ids[-1]) + 1, 1 if method == "Prod" else 0)
 
 
 @shape_function("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
@@ -303,9 +303,9 @@ def _unsorted_segment(xp: Any, data: Array, segment_ids: Array, num_segments: Ar
             f"data.shape = [{','.join(map(str, data.shape))}] does not start with segment_ids.shape ="
             f" [{','.join(map(str, segment_ids.shape))}]"
         )
-    how = ctx.op.type[len("UnsortedSegment") :]
+    method = ctx.op.type[len("UnsortedSegment") :]
     kind = as_dtype(data.dtype)
-    empty = 0 if how == "Sum" else 1 if how == "Prod" else kind.min if how == "Max" else kind.max
+    empty = 0 if method == "Sum" else 1 if method == "Prod" else kind.min if method == "Max" else kind.max
     ids = segment_ids.reshape(-1)
     rows = data.reshape(ids.shape[0], *data.shape[segment_ids.ndim :])
     wrong = ids >= count
@@ -315,8 +315,8 @@ def _unsorted_segment(xp: Any, data: Array, segment_ids: Array, num_segments: Ar
         raise InvalidArgumentError.of(
             f"segment_ids[{at}] = {int(ids[where_wrong])} is out of range [0, {count})"
         )
-    kept = (ids >= 0) & ~wrong
-    return _combined(xp, how, rows[kept], ids[kept], count, empty)
+    in_range = (ids >= 0) & ~wrong
+    return _combined(xp, method, rows[in_range], ids[in_range], count, empty)
 
 
 @shape_function("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
@@ -332,32 +332,32 @@ def _not_negative(ids: Tensor) -> Tensor:
     return new("Maximum", x=ids, y=zeros_like(ids))
 
 
-def _kept(ids: Tensor, rows: Tensor) -> Tensor:
+def _in_range_mask(ids: Tensor, rows: Tensor) -> Tensor:
     """Return whether ids are non-negative, in the shape of the rows that they gathered."""
-    kept = ids >= 0
+    mask = ids >= 0
     if rows.shape.ndims is None or ids.shape.ndims is None:
         if rules() == "1.15":
             raise TypeError(
                 f"The gradient of an unsorted segment op needs the ranks of its data and of segment_ids, but they are"
                 f" {rows.shape} and {ids.shape}. Set them: segment_ids.set_shape([None])"
             )
-        missing = new("ExpandDims", input=rank_of(rows) - rank_of(kept), dim=0)
-        places = concat([shape_tensor(kept), new("Fill", dims=missing, value=1)], 0)
-        return reshape(kept, places) & ones_like(rows, dtype="bool")
+        missing = new("ExpandDims", input=rank_of(rows) - rank_of(mask), dim=0)
+        places = concat([shape_tensor(mask), new("Fill", dims=missing, value=1)], 0)
+        return reshape(mask, places) & ones_like(rows, dtype="bool")
     for _ in range(rows.shape.ndims - ids.shape.ndims):
-        kept = new("ExpandDims", input=kept, dim=-1)
-    return kept & ones_like(rows, dtype="bool")
+        mask = new("ExpandDims", input=mask, dim=-1)
+    return mask & ones_like(rows, dtype="bool")
 
 
-def _or_zero(kept: Tensor, rows: Tensor) -> Tensor:
-    return where(kept, rows, zeros_like(rows))
+def _or_zero(mask: Tensor, rows: Tensor) -> Tensor:
+    return where(mask, rows, zeros_like(rows))
 
 
 @gradient("UnsortedSegmentSum")
 def _unsorted_sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     ids = op.inputs[1]
     rows = gather(grad, _not_negative(ids))
-    return _or_zero(_kept(ids, rows), rows), None, None
+    return _or_zero(_in_range_mask(ids, rows), rows), None, None
 
 
 @gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
@@ -365,10 +365,10 @@ def _unsorted_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, N
     data, ids, count = op.inputs
     safe = _not_negative(ids)
     rows = gather(op.outputs[0], safe)
-    kept = _kept(ids, rows)
-    chosen = new("LogicalAnd", x=new("Equal", x=data, y=_or_zero(kept, rows)), y=kept)
+    mask = _in_range_mask(ids, rows)
+    chosen = new("LogicalAnd", x=new("Equal", x=data, y=_or_zero(mask, rows)), y=mask)
     ties = unsorted_segment_sum(cast(chosen, grad.dtype), ids, count)
-    shares = _or_zero(kept, gather(grad / ties, safe))
+    shares = _or_zero(mask, gather(grad / ties, safe))
     return where(chosen, shares, zeros_like(shares)), None, None
 
 
@@ -404,7 +404,7 @@ def _unsorted_prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None
     product, rest = gather(op.outputs[0], safe), gather(rest, safe)
     partial = where(is_zero, rest, product / data)
     rows = gather(flows, safe)
-    return _or_zero(_kept(ids, rows), rows) * partial, None, None
+    return _or_zero(_in_range_mask(ids, rows), rows) * partial, None, None
 
 
 def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:

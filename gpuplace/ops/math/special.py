@@ -70,16 +70,16 @@ def _ratio(x: Any, polynomials: tuple[Sequence[float], Sequence[float]]) -> Any:
 def _erfc_of_size(xp: ArrayModule, size: Array) -> Array:
     """Return ``erfc`` for values above 0.46875."""
     four = size.dtype.type(4)
-    found = _ratio(xp.minimum(size, four), _MIDDLE)
+    result = _ratio(xp.minimum(size, four), _MIDDLE)
     large = size > four
     if xp is not np or not size.ndim:  # do not synchronise the GPU to count them
-        found = xp.where(large, _far(xp, xp.maximum(size, four)), found)
+        result = xp.where(large, _erfc_tail(xp, xp.maximum(size, four)), result)
     elif large.any():
-        found[large] = _far(xp, size[large])
-    return xp.exp(-xp.square(size)) * found
+        result[large] = _erfc_tail(xp, size[large])
+    return xp.exp(-xp.square(size)) * result
 
 
-def _far(xp: ArrayModule, size: Array) -> Array:
+def _erfc_tail(xp: ArrayModule, size: Array) -> Array:
     """Return ``erfc(size) * exp(size ** 2)`` for values above 4."""
     inverse = xp.reciprocal(xp.square(size))
     return (size.dtype.type(1 / math.sqrt(math.pi)) - inverse * _ratio(inverse, _FAR)) / size

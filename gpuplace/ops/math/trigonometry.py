@@ -378,10 +378,10 @@ def _bind_sigmoid(
 
 def _sigmoid(xp: ArrayModule, x: Array, out: Array | None = None) -> Array:
     one = x.dtype.type(1)
-    found = mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
+    result = mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
     if out is None:
-        return found
-    out[...] = found
+        return result
+    out[...] = result
     return out
 
 

@@ -260,14 +260,14 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
     return new("Selu", name, features=features)
 
 
-def _from(xp: ArrayModule, x: Array, least: Array) -> Array:
+def _maximum(xp: ArrayModule, x: Array, least: Array) -> Array:
     """Return ``maximum`` of an array and a number; large arrays use ``clip``, which is three times as fast in NumPy."""
     if xp.__name__ != "numpy" or x.size < _MANY:
         return xp.maximum(x, least)
     return xp.clip(x, least, x.dtype.type(xp.inf))
 
 
-def _up_to(xp: ArrayModule, x: Array, most: Array) -> Array:
+def _minimum(xp: ArrayModule, x: Array, most: Array) -> Array:
     """Return ``minimum`` of an array and a number."""
     if xp.__name__ != "numpy" or x.size < _MANY:
         return xp.minimum(x, most)
@@ -277,7 +277,7 @@ def _up_to(xp: ArrayModule, x: Array, most: Array) -> Array:
 @compute("Elu", elementwise=True, slow=True)
 def _elu(xp: ArrayModule, x: Array) -> Array:
     zero = _typed(0, x)
-    return mapped(lambda x: xp.expm1(_up_to(xp, x, zero)) + _from(xp, x, zero), x)
+    return mapped(lambda x: xp.expm1(_minimum(xp, x, zero)) + _maximum(xp, x, zero), x)
 
 
 @compute("EluGrad", elementwise=True)
@@ -289,7 +289,7 @@ def _elu_grad(xp: ArrayModule, grad: Array, out: Array) -> Array:
 @compute("Selu", elementwise=True, slow=True)
 def _selu(xp: ArrayModule, x: Array) -> Array:
     zero, scale, below = _typed(0, x), _typed(_SELU_SCALE, x), _typed(_SELU_SCALE_ALPHA, x)
-    return mapped(lambda x: below * xp.expm1(_up_to(xp, x, zero)) + scale * _from(xp, x, zero), x)
+    return mapped(lambda x: below * xp.expm1(_minimum(xp, x, zero)) + scale * _maximum(xp, x, zero), x)
 
 
 @compute("SeluGrad", elementwise=True)
@@ -358,7 +358,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
 
 @compute("Softplus", elementwise=True, slow=True)
 def _softplus(xp: ArrayModule, x: Array) -> Array:
-    return mapped(lambda x: _from(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
+    return mapped(lambda x: _maximum(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
 
 
 @compute("SoftplusGrad", elementwise=True)
@@ -448,8 +448,8 @@ def log_softmax(
 
 
 def _along(op_type: str, logits: TensorLike, axis: int | None, name: str | None) -> Tensor:
-    if isinstance(axis, Tensor) and (known := constant_value(axis)) is not None:
-        axis = int(known)
+    if isinstance(axis, Tensor) and (static_axis := constant_value(axis)) is not None:
+        axis = int(static_axis)
     axis = -1 if axis is None else axis
     logits = convert_to_tensor(logits)
     rank = logits.shape.ndims

@@ -166,9 +166,9 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
 
 
 def _check_paddings(attrs: Mapping[str, Any]) -> None:
-    given, data_format = attrs.get("explicit_paddings") or [0] * 8, format_of(attrs)
-    pairs = [tuple(given[at : at + 2]) for at in range(0, 8, 2)]
-    if min(given) < 0:
+    paddings, data_format = attrs.get("explicit_paddings") or [0] * 8, format_of(attrs)
+    pairs = [tuple(paddings[at : at + 2]) for at in range(0, 8, 2)]
+    if min(paddings) < 0:
         raise ValueError("All elements of explicit_paddings must be nonnegative")
     if other_axes(pairs, data_format) != ((0, 0), (0, 0)):
         raise ValueError("Nonzero explicit padding in the batch or depth dimensions is not supported")

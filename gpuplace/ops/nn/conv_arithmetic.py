@@ -72,7 +72,7 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
     spans = cut_output(xp, images, window)
     loop = find_loop("convolution", xp, images.shape, filter.shape, window, images)
     if loop is not None:
-        matrix = side_by_side(matrix)
+        matrix = interleaved(matrix)
 
     def piece(index: int) -> None:
         part, lines = spans[index]
@@ -84,9 +84,9 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
         if target.dtype == matrix.dtype:
             product(xp, seen, matrix, target.reshape(-1, filters))
         else:
-            found = scratch(xp, "products", (len(seen), filters), matrix.dtype)
-            product(xp, seen, matrix, found)
-            target[...] = found.reshape(target.shape)
+            block = scratch(xp, "products", (len(seen), filters), matrix.dtype)
+            product(xp, seen, matrix, block)
+            target[...] = block.reshape(target.shape)
 
     in_turn(xp, piece, len(spans))
     return result
@@ -114,7 +114,7 @@ def find_loop(
         xp is not np
         or window.dilations[1] != 1
         or rows * columns == 1
-        or 2 * filters < _whole(filters, itemsize)
+        or 2 * filters < _padded_filters(filters, itemsize)
     ):
         return None
     out_height, out_width, _ = window.geometry(sizes[1], sizes[2])
@@ -139,7 +139,7 @@ def run_loop(
     Args:
         loop: a compiled ``convolution``.
         images: ``[batch, height, width, channels]``.
-        matrix: ``side_by_side`` of the filter, as a matrix with one line for each element of the window.
+        matrix: ``interleaved`` of the filter, as a matrix with one line for each element of the window.
         window: the convolution's window.
         target: ``[batch, lines, out_width, filters]``.
         lines: the lines to write.
@@ -154,11 +154,11 @@ def run_loop(
     products = scratch(np, "products", (size,), images.dtype)
     loop(
         images, matrix, bias, target, padded, products, window.rows, window.columns,
-        *_motion(images, window), lines.start, has_bias, relu,
+        *_padding_and_strides(images, window), lines.start, has_bias, relu,
     )  # fmt: skip
 
 
-def side_by_side(matrix: Any) -> Any:
+def interleaved(matrix: Any) -> Any:
     """Return a matrix in the layout of the compiled loops, which read two units of columns from contiguous memory.
 
     Otherwise successive lines would be far apart, often on different pages, and the time of a convolution would vary by
@@ -172,7 +172,7 @@ def side_by_side(matrix: Any) -> Any:
         elements are those of the first ``two`` columns (two units), line by line, and so on.
     """
     deep, filters = matrix.shape
-    whole, two = _whole(filters, matrix.itemsize), 2 * UNIT_BYTES // matrix.itemsize
+    whole, two = _padded_filters(filters, matrix.itemsize), 2 * UNIT_BYTES // matrix.itemsize
     if whole != filters:
         matrix = np.pad(matrix, ((0, 0), (0, whole - filters)))
     if whole <= two:
@@ -184,7 +184,7 @@ def side_by_side(matrix: Any) -> Any:
     return flat.reshape(deep, whole)
 
 
-def _whole(filters: int, itemsize: int) -> int:
+def _padded_filters(filters: int, itemsize: int) -> int:
     """Return the number of filters, rounded up to whole units of the compiled loops."""
     unit = UNIT_BYTES // itemsize
     return -(-filters // unit) * unit
@@ -197,7 +197,7 @@ def _padded_size(images: Any, window: Window, lines: slice, out_width: int) -> i
     return height * across * images.shape[3] + _TILE_ROWS
 
 
-def _motion(images: Any, window: Window) -> tuple[int, int, int, int, int]:
+def _padding_and_strides(images: Any, window: Window) -> tuple[int, int, int, int, int]:
     """Return the border above and on the left, the strides, and the spacing of the window's lines."""
     _, _, ((top, _), (left, _)) = window.geometry(images.shape[1], images.shape[2])
     return (top, left, *window.strides, window.dilations[0])
@@ -218,7 +218,7 @@ def images_gradient(
         ]
         return xp.concatenate(parts, axis=3)
     scatters = deep < FEW_CHANNELS and 4 * deep <= filters  # the smaller matrix by far
-    back = None if scatters else _way_back(window, shape)
+    back = None if scatters else _transposed_window(window, shape)
     if back is not None:
         return convolve(xp, grad, filter[::-1, ::-1].transpose(0, 1, 3, 2), back)
     matrix = xp.ascontiguousarray(wide(filter).reshape(-1, filters).T)
@@ -244,7 +244,7 @@ def images_gradient(
     return result
 
 
-def _way_back(window: Window, shape: tuple[int, ...]) -> Window | None:
+def _transposed_window(window: Window, shape: tuple[int, ...]) -> Window | None:
     """Return the window of the convolution from the output back to images of that shape; None if there is none."""
     if window.strides != (1, 1):
         return None
@@ -291,7 +291,7 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
             sums[index] = _filter_part(loop, images, shape, grad, window, spans[parts[index]])
             return
         total = xp.zeros((depth, filters), wide(grad[:0]).dtype)
-        found = xp.empty_like(total)
+        result = xp.empty_like(total)
         for part, lines in spans[parts[index]]:
             seen = window.matrix(xp, wide(images[part]), lines)
             some = wide(grad[part, lines]).reshape(-1, filters)
@@ -299,8 +299,8 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
             if small:
                 step = _SUMMED_ROWS if deep >= FEW_CHANNELS else _SUMMED_COLUMNS
             for start in range(0, len(seen), step):
-                product(xp, seen[start : start + step].T, some[start : start + step], found)
-                total += found
+                product(xp, seen[start : start + step].T, some[start : start + step], result)
+                total += result
         sums[index] = total
 
     in_turn(xp, piece, len(parts))
@@ -320,14 +320,24 @@ def _filter_part(
     """Return the contribution of some pieces of the output to a filter's gradient, as a matrix."""
     rows, columns, deep, filters = shape
     across = columns * deep
-    whole = _whole(filters, images.itemsize)
+    whole = _padded_filters(filters, images.itemsize)
     total = np.zeros((rows, -(-across // _TILE_ROWS) * _TILE_ROWS, whole), images.dtype)
     for part, lines in spans:
-        some, given = images[part], grad[part, lines]
+        some, part_grad = images[part], grad[part, lines]
         out_width = grad.shape[2]
         padded = scratch(np, "padded", (_padded_size(some, window, lines, out_width),), images.dtype)
         packed = scratch(np, "packed", ((lines.stop - lines.start) * out_width * whole,), images.dtype)
-        loop(some, given, total, padded, packed, rows, columns, *_motion(some, window), lines.start)
+        loop(
+            some,
+            part_grad,
+            total,
+            padded,
+            packed,
+            rows,
+            columns,
+            *_padding_and_strides(some, window),
+            lines.start,
+        )
     return np.ascontiguousarray(total[:, :across, :filters]).reshape(rows * across, filters)
 
 

@@ -51,8 +51,8 @@ def _images_format(data_format: str | None) -> tuple[str, int]:
     """Return the data format of images with one row, and the axis that they have in addition to a signal's."""
     if data_format not in _SIGNALS:
         raise ValueError('data_format must be "NWC" or "NCW".')
-    found = _SIGNALS[data_format]
-    return found, 2 if found == "NCHW" else 1
+    image_format = _SIGNALS[data_format]
+    return image_format, 2 if image_format == "NCHW" else 1
 
 
 def conv1d(
@@ -95,8 +95,8 @@ def conv1d(
     window: Any = filters
     with name_scope(name, "conv1d", [signals, filters]) as scope:
         images, axis = _images_format(data_format)
-        given: dict[str, Any] = {} if use_cudnn_on_gpu is None else {"use_cudnn_on_gpu": use_cudnn_on_gpu}
-        made = new(
+        options: dict[str, Any] = {} if use_cudnn_on_gpu is None else {"use_cudnn_on_gpu": use_cudnn_on_gpu}
+        result = new(
             "Conv2D",
             scope,
             input=expand_dims(signals, axis),
@@ -105,9 +105,9 @@ def conv1d(
             padding=padding,
             data_format=images,
             dilations=[1, *for_axes(dilations, 1, images, "dilations")],
-            **given,
+            **options,
         )
-        return squeeze(made, [axis])
+        return squeeze(result, [axis])
 
 
 def conv1d_transpose(
@@ -143,7 +143,7 @@ def conv1d_transpose(
         images, axis = _images_format(data_format)
         signals, window = expand_dims(input, axis), expand_dims(filters, 0)
         sizes: Any = output_shape if isinstance(output_shape, Tensor) else list(output_shape)  # type: ignore[arg-type]
-        made = new(
+        result = new(
             "Conv2DBackpropInput",
             scope,
             input_sizes=concat([sizes[:axis], [1], sizes[axis:]], 0),
@@ -154,7 +154,7 @@ def conv1d_transpose(
             data_format=images,
             dilations=[1, *for_axes(dilations, 1, images, "dilations")],
         )
-        return squeeze(made, axis)
+        return squeeze(result, axis)
 
 
 def convolution(
@@ -262,9 +262,9 @@ def atrous_conv2d_transpose(
         ValueError: the shapes do not match, the rate is not positive, or the padding is unknown.
     """
     with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]) as scope:
-        given = convert_to_tensor(value, name="value")
+        images = convert_to_tensor(value, name="value")
         kernel = convert_to_tensor(filters, name="filters")
-        depths = given.shape.with_rank(4)[3], kernel.shape.with_rank(4)[3]
+        depths = images.shape.with_rank(4)[3], kernel.shape.with_rank(4)[3]
         if not depths[0].is_compatible_with(depths[1]):
             raise ValueError(
                 f"value's input channels does not match filters' input channels, {depths[0]} != {depths[1]}"
@@ -272,15 +272,15 @@ def atrous_conv2d_transpose(
         if rate < 1:
             raise ValueError(f"rate {rate} cannot be less than one")
         if rate == 1:
-            return conv2d_transpose(given, kernel, output_shape, strides=[1, 1, 1, 1], padding=padding)
-        wanted = convert_to_tensor(output_shape, name="output_shape")
-        if not wanted.shape.is_compatible_with([4]):
-            raise ValueError(f"output_shape must have shape (4,), got {wanted.shape}")
+            return conv2d_transpose(images, kernel, output_shape, strides=[1, 1, 1, 1], padding=padding)
+        shape = convert_to_tensor(output_shape, name="output_shape")
+        if not shape.shape.is_compatible_with([4]):
+            raise ValueError(f"output_shape must have shape (4,), got {shape.shape}")
         if padding not in ("SAME", "VALID"):
             raise ValueError(f"padding must be either VALID or SAME: {padding}")
-        known = constant_value(wanted)
-        sizes = wanted if known is None else known.tolist()
-        if known is not None and not kernel.shape[2].is_compatible_with(sizes[3]):
+        static_shape = constant_value(shape)
+        sizes = shape if static_shape is None else static_shape.tolist()
+        if static_shape is not None and not kernel.shape[2].is_compatible_with(sizes[3]):
             raise ValueError(
                 f"output_shape does not match filter's output channels, {sizes[3]} != {kernel.shape[2]}"
             )
@@ -292,7 +292,7 @@ def atrous_conv2d_transpose(
             after.append(around - around // 2)
             further.append((rate - (sizes[axis + 1] + around) % rate) % rate)
         inner = [(sizes[at + 1] + before[at] + after[at] + further[at]) // rate for at in (0, 1)]
-        apart = space_to_batch_nd(given, [rate, rate], [[0, further[0]], [0, further[1]]])
+        apart = space_to_batch_nd(images, [rate, rate], [[0, further[0]], [0, further[1]]])
         transposed = conv2d_transpose(
             apart,
             kernel,
@@ -414,17 +414,17 @@ def with_space_to_batch(
     least = axes[-1] + (0 if first == 2 else 1)
     if images.shape.ndims is not None and images.shape.ndims < least:
         raise ValueError(f"input tensor must have rank {least} at least")
-    known = constant_value(rates)
-    if known is not None and (known < 1).any():
+    static_rates = constant_value(rates)
+    if static_rates is not None and (static_rates < 1).any():
         raise ValueError("dilation_rate must be positive")
-    if known is not None and (known == 1).all():
+    if static_rates is not None and (static_rates == 1).all():
         return op(images, number, padding)
     base: Any = np.zeros([number, 2], np.int32)
     if padding == "SAME":
         if filter_shape is None:
             raise ValueError("filter_shape must be specified for SAME padding")
         window: Any = convert_to_tensor(filter_shape, name="filter_shape")
-        base = _borders(window, number, rates if known is None else known)
+        base = _borders(window, number, rates if static_rates is None else static_rates)
     elif padding != "VALID":
         raise ValueError(f"Invalid padding method {padding!r}")
     sizes: Any = None if images.shape.ndims is None else [images.shape[axis].value for axis in axes]
@@ -434,36 +434,36 @@ def with_space_to_batch(
     paddings, crops = required_space_to_batch_paddings(sizes, rates, base)
     blocks = _for_all_axes(rates, 1, axes)
     paddings, crops = _for_all_axes(paddings, 0, axes), _for_all_axes(crops, 0, axes)
-    made = op(space_to_batch_nd(images, blocks, paddings), number, "VALID")
-    return batch_to_space_nd(made, blocks, crops)
+    result = op(space_to_batch_nd(images, blocks, paddings), number, "VALID")
+    return batch_to_space_nd(result, blocks, crops)
 
 
 def _borders(window: Any, number: int, rates: Any) -> Any:
     """Return the border of ``"SAME"`` before and after each axis."""
-    known = constant_value(window)
-    sizes = (window if known is None else known)[:number]
+    static_window = constant_value(window)
+    sizes = (window if static_window is None else static_window)[:number]
     more = sizes + (sizes - 1) * (rates - 1) - 1
     before = more // 2
     after = more - before
     return stack([[before[axis], after[axis]] for axis in range(number)])
 
 
-def _for_all_axes(given: Tensor, fill: int, axes: Sequence[int]) -> Any:
+def _for_all_axes(values: Tensor, fill: int, axes: Sequence[int]) -> Any:
     """Return one row per axis, from the first to the last of ``axes``; ``given`` has those of ``axes``."""
-    known = constant_value(given)
-    rows: Any = given if known is None else known
+    static_values = constant_value(values)
+    rows: Any = values if static_values is None else static_values
     parts, done, number = [], 0, 0
     while number < len(axes):
         start, gap = number, axes[number] - 1 - done
         if axes[number] > 1:
-            shape: list[Any] = [gap, *given.shape.as_list()[1:]]
+            shape: list[Any] = [gap, *values.shape.as_list()[1:]]
             parts.append(np.full(shape, fill, np.int32))
         while number + 1 < len(axes) and axes[number + 1] == axes[number] + 1:
             number += 1
         parts.append(rows[start : number + 1])
         done = axes[number]
         number += 1
-    return np.concatenate(parts) if known is not None else concat(parts, 0)
+    return np.concatenate(parts) if static_values is not None else concat(parts, 0)
 
 
 def conv_transpose(

@@ -193,10 +193,10 @@ def depthwise_conv2d(
         input = convert_to_tensor(input, name="tensor_in")
         filter = convert_to_tensor(filter, name="filter_in")
         rates = deprecated_argument_lookup("dilations", dilations, "rate", rate)
-        return _apart(input, filter, strides, padding, data_format, rates, scope)
+        return _dilated(input, filter, strides, padding, data_format, rates, scope)
 
 
-def _apart(
+def _dilated(
     images: TensorLike,
     filter: TensorLike,
     strides: Any,
@@ -258,7 +258,7 @@ def separable_conv2d(
         depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
         rates = deprecated_argument_lookup("dilations", dilations, "rate", rate)
-        deep = _apart(input, depthwise_filter, strides, padding, data_format, rates, "depthwise")
+        deep = _dilated(input, depthwise_filter, strides, padding, data_format, rates, "depthwise")
         return conv2d(deep, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope)
 
 
@@ -269,8 +269,8 @@ def _depthwise_shape(op: Operation) -> list[TensorShape]:
     channels = channels_of(images, format_of(op.attrs))
     if channels is not None and deep is not None and channels != deep:
         raise ValueError(f"Dimensions must be equal, but are {channels} and {deep}")
-    known = deep if channels is None else channels
-    filters = None if known is None or multiplier is None else known * multiplier
+    depth = deep if channels is None else channels
+    filters = None if depth is None or multiplier is None else depth * multiplier
     return [image_shape(op, images, rows, columns, filters)]
 
 

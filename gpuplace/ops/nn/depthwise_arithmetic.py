@@ -19,7 +19,7 @@ import numpy as np
 
 from gpuplace.numerics.pieces import over, scratch
 from gpuplace.ops.nn.conv_arithmetic import wide
-from gpuplace.ops.nn.window_phases import Phase, WayBack, phases
+from gpuplace.ops.nn.window_phases import BackwardPhase, Phase, phases
 from gpuplace.ops.nn.windows import Window, padded
 from gpuplace.typing import Array, ArrayModule
 
@@ -45,13 +45,13 @@ def depthwise(xp: ArrayModule, images: Array, filter: Array, window: Window) -> 
         target = result[part]
         total = target if target.dtype == some.dtype else scratch(xp, "total", target.shape, some.dtype)
         for index, (phase, factor) in enumerate(zip(runs, factors, strict=True)):
-            seen = _seen(
+            seen = _tap_view(
                 xp, _sorted(xp, some, window.strides[1], phase), window, phase, out_height, out_width
             )
-            found = scratch(xp, "found", total.shape, total.dtype) if index else total
-            _sums(xp, seen, factor, found)
+            sums = scratch(xp, "found", total.shape, total.dtype) if index else total
+            _sums(xp, seen, factor, sums)
             if index:
-                total += found
+                total += sums
         if total is not target:
             target[...] = total
 
@@ -69,11 +69,11 @@ def depthwise_images_gradient(
     result = xp.empty(shape, grad.dtype)
     numbers = wide(filter).reshape(rows, columns, channels * multiplier)
     down = [
-        WayBack.of(phase, window.strides[0], top, height)
+        BackwardPhase.of(phase, window.strides[0], top, height)
         for phase in phases(rows, window.strides[0], window.dilations[0])
     ]
     along = [
-        WayBack.of(phase, window.strides[1], left, width)
+        BackwardPhase.of(phase, window.strides[1], left, width)
         for phase in phases(columns, window.strides[1], window.dilations[1])
     ]
     border = tuple(
@@ -104,12 +104,12 @@ def depthwise_images_gradient(
             where = target[:, way.pixels, other.pixels]
             is_direct = multiplier == 1 and where.flags.c_contiguous and where.dtype == some.dtype
             shape = (*where.shape[:3], channels * multiplier)
-            found = where if is_direct else scratch(xp, "found", shape, some.dtype)
-            _sums(xp, seen, factor, found)
+            sums = where if is_direct else scratch(xp, "found", shape, some.dtype)
+            _sums(xp, seen, factor, sums)
             if multiplier > 1:
-                found = found.reshape(*where.shape, multiplier).sum(axis=4)
+                sums = sums.reshape(*where.shape, multiplier).sum(axis=4)
             if not is_direct:
-                where[...] = found
+                where[...] = sums
 
     over(xp, batch, _PASSES * grad[:1].size * 4, piece)
     return result
@@ -134,7 +134,7 @@ def depthwise_filter_gradient(
             some = _repeated(xp, padded(xp, wide(images[images_of]), pads), multiplier)
             grads = xp.ascontiguousarray(wide(grad[images_of])).reshape(-1, out_height, line)
             for phase in runs:
-                seen = _seen(
+                seen = _tap_view(
                     xp, _sorted(xp, some, window.strides[1], phase), window, phase, out_height, out_width
                 )
                 for row, column in itertools.product(range(rows), range(phase.count)):
@@ -164,7 +164,7 @@ def _sorted(xp: ArrayModule, images: Array, stride: int, phase: Phase) -> Array:
     return result
 
 
-def _seen(
+def _tap_view(
     xp: ArrayModule, images: Array, window: Window, phase: Phase, out_height: int, out_width: int
 ) -> Array:
     """Return the pixels of ``_sorted`` images under the window's rows and one phase of its columns, as ``_lines``."""

@@ -109,7 +109,7 @@ def softmax_cross_entropy_with_logits_v2(
         TypeError: ``logits`` has an unsupported dtype.
         ValueError: the shapes do not match, or ``axis`` is not -1 and the rank is unknown.
     """
-    axis = next((given for given in (axis, dim) if given is not None), -1)
+    axis = next((value for value in (axis, dim) if value is not None), -1)
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")
@@ -128,9 +128,9 @@ def softmax_cross_entropy_with_logits_v2(
         outer = new("Slice", input=shape, begin=[0], size=[count])
         cost = reshaping.reshape(cost, outer)
         if sizes is not None:
-            kept = list(sizes)
-            del kept[axis]
-            cost.set_shape(kept)
+            static_sizes = list(sizes)
+            del static_sizes[axis]
+            cost.set_shape(static_sizes)
         return cast.cast(cost, logits.dtype.base_dtype) if is_half else cost
 
 
@@ -287,10 +287,10 @@ def _sparse_entropy_shape(op: Operation) -> list[TensorShape]:
 
 @compute("SparseSoftmaxCrossEntropyWithLogits", fresh=True)
 def _sparse_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
-    for name, given, rank in (("logits", logits, 2), ("labels", labels, 1)):
-        if given.ndim != rank:
+    for name, array, rank in (("logits", logits, 2), ("labels", labels, 1)):
+        if array.ndim != rank:
             raise InvalidArgumentError.of(
-                f"{name} must be {rank}-D, but got shape {brackets(TensorShape(given.shape))}"
+                f"{name} must be {rank}-D, but got shape {brackets(TensorShape(array.shape))}"
             )
     if logits.shape[0] != labels.shape[0]:
         raise InvalidArgumentError.of(
@@ -341,11 +341,11 @@ def _prevent_gradient_gradient(op: Operation, grad: Tensor) -> Any:
 # Composites
 
 
-def _alike(logits: Any, labels: Any, what: str) -> tuple[Any, Any]:
+def _same_shaped(logits: Any, labels: Any, label: str) -> tuple[Any, Any]:
     """Return both as tensors; raise ValueError if their shapes differ."""
     x, z = convert_to_tensor(logits, name="logits"), convert_to_tensor(labels, name="labels")
     if not z.shape.is_compatible_with(x.shape):
-        raise ValueError(f"logits and {what} must have the same shape ({x.shape} vs {z.shape})")
+        raise ValueError(f"logits and {label} must have the same shape ({x.shape} vs {z.shape})")
     return x, z
 
 
@@ -373,7 +373,7 @@ def sigmoid_cross_entropy_with_logits(
     """
     _check_arguments("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
-        x, z = _alike(logits, labels, "labels")
+        x, z = _same_shaped(logits, labels, "labels")
         zeros = constant.zeros_like(x, dtype=x.dtype.base_dtype)
         positive = x >= zeros
         upper: Any = new("Select", condition=positive, t=x, e=zeros)
@@ -407,7 +407,7 @@ def weighted_cross_entropy_with_logits(
     """
     labels = deprecated_argument_lookup("labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
-        x, z = _alike(logits, labels, "targets")
+        x, z = _same_shaped(logits, labels, "targets")
         weight = 1 + (pos_weight - 1) * z
         linear = (1 - z) * x
         inner: Any = unary.log1p(unary.exp(unary.negative(unary.abs(x))))

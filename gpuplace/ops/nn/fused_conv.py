@@ -31,7 +31,7 @@ from gpuplace.numerics.pieces import (
     product,
     scratch,
 )
-from gpuplace.ops.nn.conv_arithmetic import Loop, convolve, find_loop, run_loop, side_by_side
+from gpuplace.ops.nn.conv_arithmetic import Loop, convolve, find_loop, interleaved, run_loop
 from gpuplace.ops.nn.pool_arithmetic import largest, largest_of
 from gpuplace.ops.nn.windows import Window, format_of, spatial, window_of
 
@@ -59,7 +59,7 @@ class Pending:
         image_bytes = max(stage._image_bytes() for stage in stages)
         if image_bytes > PIECE_BYTES or len(images) < 2 or not all(stage._is_plain() for stage in stages):
             for stage in stages:
-                images = stage._alone(images)
+                images = stage._run_separately(images)
             return images
         result = np.empty(self.shape, images.dtype)
         parts = cuts(len(images), image_bytes // 2)  # few pieces, because each one takes many calls
@@ -99,7 +99,7 @@ class Pending:
         is_large = self.pool is not None and self.images.shape[0] * self._image_bytes() > WHOLE_BYTES
         matrix = self.filter.reshape(-1, self.filter.shape[3])
         pool_loop = compiled("largest", self.filter) if is_large else None
-        return matrix if loop is None else side_by_side(matrix), loop, pool_loop
+        return matrix if loop is None else interleaved(matrix), loop, pool_loop
 
     def _write(
         self, images: Any, target: Any, matrix: Any, loop: Loop | None, pool_loop: Loop | None
@@ -125,7 +125,7 @@ class Pending:
         if self.relu:
             by_element(np, np.maximum, target, target.dtype.type(0), target)
 
-    def _alone(self, images: Any) -> Any:
+    def _run_separately(self, images: Any) -> Any:
         """Compute all images, one op after the other."""
         result = convolve(np, images, self.filter, self.window)
         if self.bias is not None:

@@ -276,8 +276,8 @@ def _top_k(xp: ArrayModule, x: Array, k: Array) -> tuple[Any, Any]:
 
 @gradient("TopKV2")
 def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
-    shape, taken = reshaping.shape(op.inputs[0]), reshaping.shape(op.outputs[1])
-    rows = reshaping.reshape(op.outputs[1], joining.stack([-1, _last(taken)]))
+    shape, indices_shape = reshaping.shape(op.inputs[0]), reshaping.shape(op.outputs[1])
+    rows = reshaping.reshape(op.outputs[1], joining.stack([-1, _last(indices_shape)]))
     taken_sizes = op.outputs[1].shape
     if taken_sizes.is_fully_defined() and taken_sizes.ndims:
         rows.set_shape([taken_sizes[:-1].num_elements(), taken_sizes[-1]])
@@ -402,8 +402,8 @@ def dropout(
             return x
         noise = random_ops.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.base_dtype)
         scale = 1 / (1 - rate)
-        kept = noise >= rate
-        result: Tensor = x * scale * cast.cast(kept, x.dtype.base_dtype)
+        keep_mask = noise >= rate
+        result: Tensor = x * scale * cast.cast(keep_mask, x.dtype.base_dtype)
         result.set_shape(x.shape)
         return result
 
@@ -415,10 +415,10 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
         sizes = as_shape(noise_shape).sizes
     except (TypeError, ValueError):
         return noise_shape
-    known = x.shape.sizes
-    if sizes is None or known is None or len(sizes) != len(known):
+    static_sizes = x.shape.sizes
+    if sizes is None or static_sizes is None or len(sizes) != len(static_sizes):
         return noise_shape
-    return [mine if size is None else size for size, mine in zip(sizes, known, strict=True)]
+    return [static if size is None else size for size, static in zip(sizes, static_sizes, strict=True)]
 
 
 # Layers
@@ -516,8 +516,8 @@ def embedding_lookup(
         part = cast.cast(part, "int32")
         ids_of = rearranging.dynamic_partition(row, part, len(tables))
         places = rearranging.dynamic_partition(order, part, len(tables))
-        found = [_rows_of(table, at, None, None) for table, at in zip(tables, ids_of, strict=True)]
-        arguments: dict[str, Any] = {"indices": places, "data": found}
+        gathered = [_rows_of(table, at, None, None) for table, at in zip(tables, ids_of, strict=True)]
+        arguments: dict[str, Any] = {"indices": places, "data": gathered}
         rows = new("ParallelDynamicStitch", scope, **arguments)
         inner = tables[0].get_shape()[1:]
         for table in tables[1:]:
@@ -555,11 +555,11 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
 
 def _total_rows(tables: list[Any], dtype: DType) -> Tensor:
     """Return the total number of rows in several tables."""
-    known = [table.get_shape()[0].value for table in tables]
-    if None not in known:
-        return constant.constant(sum(known), dtype)
+    counts = [table.get_shape()[0].value for table in tables]
+    if None not in counts:
+        return constant.constant(sum(counts), dtype)
     sizes = []
-    for table, size in zip(tables, known, strict=True):
+    for table, size in zip(tables, counts, strict=True):
         if size is None:
             with get_default_graph().colocate_with(table.op):
                 size = reshaping.shape(table)[0]

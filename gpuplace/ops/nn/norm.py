@@ -293,8 +293,8 @@ def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
         inverse = scale.dtype.type(1) / xp.sqrt(variance + scale.dtype.type(epsilon))
         empty = xp.zeros((0,), scale.dtype)
         if fits(xp, data_format, grad, precise):
-            found = normalised_gradient(grad, precise, scale, mean, inverse, is_training)
-            return found[0].astype(dtype, copy=False), found[1], found[2], empty, empty
+            result = normalised_gradient(grad, precise, scale, mean, inverse, is_training)
+            return result[0].astype(dtype, copy=False), result[1], result[2], empty, empty
         normal = (precise - _per_channel(mean, data_format)) * _per_channel(inverse, data_format)
         grad_offset = grad.sum(axis=axes)
         grad_scale = (grad * normal).sum(axis=axes)
@@ -321,7 +321,7 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
         x, grad = reshaping.transpose(x, [0, 2, 3, 1]), reshaping.transpose(grad, [0, 2, 3, 1])
     spaces = op.outputs[3:5] if training else op.inputs[3:5]
     arguments: dict[str, Any] = {"reserve_space_3": op.outputs[5]} if version == "V3" else {}
-    found = apply_op(
+    gradients = apply_op(
         f"FusedBatchNormGrad{version}",
         y_backprop=grad,
         x=x,
@@ -334,9 +334,9 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
         **arguments,
     ).outputs
     if training:
-        return list(found)
-    grad_x = reshaping.transpose(found[0], [0, 3, 1, 2]) if turned else found[0]
-    return [grad_x, found[1], found[2], None, None]
+        return list(gradients)
+    grad_x = reshaping.transpose(gradients[0], [0, 3, 1, 2]) if turned else gradients[0]
+    return [grad_x, gradients[1], gradients[2], None, None]
 
 
 @gradient("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
@@ -346,8 +346,8 @@ def _fused_grad_gradient(op: Operation, *grads: Tensor) -> list[Any]:
     with GradientTape() as tape:
         tape.watch([grad, x, scale])
         results = _fused_grad_formula(grad, x, scale, mean, variance, op.attrs)
-    found = tape.gradient(results, [grad, x, scale], list(grads[:3]))
-    return [*found, *[None] * (len(op.inputs) - 3)]
+    gradients = tape.gradient(results, [grad, x, scale], list(grads[:3]))
+    return [*gradients, *[None] * (len(op.inputs) - 3)]
 
 
 def _fused_grad_formula(
@@ -362,7 +362,7 @@ def _fused_grad_formula(
     if not attrs["is_training"]:
         if planes:
             sizes: list[Any] = [1, reshaping.size(mean), 1, 1]
-            mean, variance, scale = (reshaping.reshape(one, sizes) for one in (mean, variance, scale))
+            mean, variance, scale = (reshaping.reshape(item, sizes) for item in (mean, variance, scale))
         of_offset = reduction.reduce_sum(grad, axes)
         inverse = unary.rsqrt(variance + epsilon)
         of_scale = reduction.reduce_sum(grad * (x - mean) * inverse, axes)
@@ -535,8 +535,8 @@ def _lrn_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
         number = x.dtype.type
         norm = number(bias) + number(alpha) * _over_channels(xp, x * x, radius)
         shared = _over_channels(xp, grad * x * norm ** number(-beta - 1), radius)
-        found = grad * norm ** number(-beta) - number(2 * alpha * beta) * x * shared
-        return found.astype(dtype, copy=False)
+        result = grad * norm ** number(-beta) - number(2 * alpha * beta) * x * shared
+        return result.astype(dtype, copy=False)
 
     return run
 

@@ -66,8 +66,8 @@ def _pool(
     with name_scope(name, op_type, [value]) as scope:
         key = "input" if op_type == "MaxPool" else "value"
         arguments: dict[str, Any] = {key: convert_to_tensor(value, name=key)}
-        for label, given in (("ksize", ksize), ("strides", strides)):
-            arguments[label] = four(given, data_format, label)
+        for label, values in (("ksize", ksize), ("strides", strides)):
+            arguments[label] = four(values, data_format, label)
         return new(op_type, scope, **arguments, padding=padding, data_format=data_format)
 
 
@@ -214,10 +214,10 @@ def _max_pool_shape(op: Operation) -> list[TensorShape]:
 @shape_function("MaxPoolV2")
 def _max_pool_v2_shape(op: Operation) -> list[TensorShape]:
     images = require_rank(op.inputs[0].shape, 4)
-    given = [constant_value(tensor) for tensor in op.inputs[1:]]
-    if any(value is None for value in given):
+    settings = [constant_value(tensor) for tensor in op.inputs[1:]]
+    if any(value is None for value in settings):
         return [TensorShape.of((images.as_list()[0], None, None, None))]
-    with_window: Any = SimpleNamespace(attrs=_with_window(op.attrs, *given), inputs=op.inputs)
+    with_window: Any = SimpleNamespace(attrs=_with_window(op.attrs, *settings), inputs=op.inputs)
     return list(_max_pool_shape(with_window))
 
 
@@ -333,8 +333,8 @@ def _max_pool_grad(
     def run(images: Any, pooled: Any, grad: Any) -> Any:
         images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
         axes.check_gradient("MaxPoolingGrad", images.shape[3], ctx.device_type)
-        found = largest_gradient(xp, images, pooled, grad, window)
-        return from_nhwc(xp, found, data_format)
+        result = largest_gradient(xp, images, pooled, grad, window)
+        return from_nhwc(xp, result, data_format)
 
     return run
 
@@ -349,8 +349,8 @@ def _max_pool_grad_grad(
     def run(images: Any, pooled: Any, grad: Any) -> Any:
         images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
         axes.check_gradient("MaxPoolingGradGrad", images.shape[3], ctx.device_type)
-        found = at_largest(xp, images, pooled, grad, window)
-        return from_nhwc(xp, found, data_format)
+        result = at_largest(xp, images, pooled, grad, window)
+        return from_nhwc(xp, result, data_format)
 
     return run
 
@@ -364,9 +364,9 @@ def _with_window(attrs: Mapping[str, Any], ksize: Any, strides: Any) -> dict[str
     Raises:
         InvalidArgumentError: the window or strides do not have four numbers.
     """
-    for what, given in (("window ksize", ksize), ("window stride", strides)):
-        if given.shape != (4,):
-            raise InvalidArgumentError.of(f"Sliding {what} field must specify 4 dimensions")
+    for label, values in (("window ksize", ksize), ("window stride", strides)):
+        if values.shape != (4,):
+            raise InvalidArgumentError.of(f"Sliding {label} field must specify 4 dimensions")
     return {**attrs, "ksize": [int(size) for size in ksize], "strides": [int(size) for size in strides]}
 
 
@@ -442,7 +442,7 @@ def _max_pool_gradient(op: Operation, grad: Tensor) -> Tensor:
 def _max_pool_v2_gradient(op: Operation, grad: Tensor) -> list[Any]:
     images, ksize, strides = op.inputs
     attrs = {name: op.attrs[name] for name in ("padding", "data_format")}
-    found = new(
+    gradients = new(
         "MaxPoolGradV2",
         orig_input=images,
         orig_output=op.outputs[0],
@@ -451,7 +451,7 @@ def _max_pool_v2_gradient(op: Operation, grad: Tensor) -> list[Any]:
         strides=strides,
         **attrs,
     )
-    return [found, None, None]
+    return [gradients, None, None]
 
 
 @gradient("MaxPoolGradV2")

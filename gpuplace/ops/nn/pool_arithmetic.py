@@ -165,17 +165,17 @@ def _hits(xp: Any, images: Array, pooled: Any, window: Window) -> Iterator[tuple
     out_height, out_width, pads = window.geometry(height, width)
     has_nan = bool((pooled != pooled).any())
     images = padded(xp, images, pads, _lowest(xp, images.dtype))
-    hits, found = (scratch(xp, name, pooled.shape, _BOOL) for name in ("hits", "found"))
+    hits, done = (scratch(xp, name, pooled.shape, _BOOL) for name in ("hits", "found"))
     for tap, where in enumerate(window.positions(out_height, out_width)):
         seen = images[where]
         xp.equal(seen, pooled, out=hits)
         if has_nan:
             hits |= seen != seen
         if tap:
-            xp.greater(hits, found, out=hits)
-            found |= hits
+            xp.greater(hits, done, out=hits)
+            done |= hits
         else:
-            found[...] = hits
+            done[...] = hits
         yield where, hits
 
 

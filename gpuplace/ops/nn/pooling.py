@@ -30,13 +30,13 @@ _KINDS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
 _SIGNALS = {None: "NHWC", "NWC": "NHWC", "NCW": "NCHW"}
 
 
-def _numbers(given: Any, number: int, what: str) -> Any:
-    found = np.ones(number, np.int64) if given is None else np.array(given)
-    if len(found) != number:
-        raise ValueError(f"len({what})={len(found)} but should be {number}")
-    if (found < 1).any():
-        raise ValueError(f"all values of {what} must be positive")
-    return found
+def _numbers(values: Any, number: int, label: str) -> Any:
+    numbers = np.ones(number, np.int64) if values is None else np.array(values)
+    if len(numbers) != number:
+        raise ValueError(f"len({label})={len(numbers)} but should be {number}")
+    if (numbers < 1).any():
+        raise ValueError(f"all values of {label} must be positive")
+    return numbers
 
 
 def pool(
@@ -116,14 +116,14 @@ def pool(
         )
 
 
-def _in_order(value: Any, channels_first: bool, what: str) -> list[int]:
+def _in_order(value: Any, channels_first: bool, label: str) -> list[int]:
     """Return one number, or one for each dimension, as a list for images with one row."""
-    given = [value] if isinstance(value, int) else list(value)
-    if len(given) == 1:
-        given = [1, 1, given[0]] if channels_first else [1, given[0], 1]
-    if len(given) != 3:
-        raise ValueError(f"{what} should be of length 1 or 3 but was {len(given)}")
-    return [given[0], 1, *given[1:]] if not channels_first else [*given[:2], 1, given[2]]
+    numbers = [value] if isinstance(value, int) else list(value)
+    if len(numbers) == 1:
+        numbers = [1, 1, numbers[0]] if channels_first else [1, numbers[0], 1]
+    if len(numbers) != 3:
+        raise ValueError(f"{label} should be of length 1 or 3 but was {len(numbers)}")
+    return [numbers[0], 1, *numbers[1:]] if not channels_first else [*numbers[:2], 1, numbers[2]]
 
 
 def _pool1d(
@@ -138,12 +138,12 @@ def _pool1d(
     argument: str = "",
     scope: str = "",
 ) -> Tensor:
-    with name_scope(name, scope, [input]) as made:
+    with name_scope(name, scope, [input]) as scope_name:
         first = (data_format or "NWC").startswith("NC")
         at = 2 if first else 1
         images = new("ExpandDims", input=convert_to_tensor(input, name="input"), dim=at)
         pooled = new(
-            op_type, made, **{argument: images}, ksize=_in_order(ksize, first, "ksize"),
+            op_type, scope_name, **{argument: images}, ksize=_in_order(ksize, first, "ksize"),
             strides=_in_order(strides, first, "strides"), padding=padding, data_format="NCHW" if first else "NHWC",
         )  # fmt: skip
         return new("Squeeze", input=pooled, squeeze_dims=[at])

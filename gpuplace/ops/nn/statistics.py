@@ -120,8 +120,8 @@ def weighted_moments(
     with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
         values: Any = convert_to_tensor(x, name="x")
         weights: Any = convert_to_tensor(frequency_weights, name="frequency_weights")
-        given = values.dtype
-        if given.base_dtype is float16:
+        dtype = values.dtype
+        if dtype.base_dtype is float16:
             values = cast.cast(values, float32)
         if weights.dtype.base_dtype is not values.dtype.base_dtype:
             weights = cast.cast(weights, values.dtype)
@@ -135,8 +135,8 @@ def weighted_moments(
         variance: Any = elementwise.multiply(distance, share)
         if not keep:
             mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
-        if given.base_dtype is float16:
-            mean, variance = cast.cast(mean, given), cast.cast(variance, given)
+        if dtype.base_dtype is float16:
+            mean, variance = cast.cast(mean, dtype), cast.cast(variance, dtype)
         return mean, variance
 
 
@@ -242,7 +242,7 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
                     cast.cast(comparison.not_equal(tensor, zero), dtype), name="nonzero_count"
                 )
 
-        found = cond(count <= int32.max, lambda: cast.cast(non_zero(int32), int64), lambda: non_zero(int64))
+        nonzero = cond(count <= int32.max, lambda: cast.cast(non_zero(int32), int64), lambda: non_zero(int64))
         with name_scope("counts_to_fraction"):
-            part = cast.cast(count - found, float32) / cast.cast(count, float32)
+            part = cast.cast(count - nonzero, float32) / cast.cast(count, float32)
         return reshaping.identity(part, "fraction")

@@ -33,13 +33,13 @@ class Block:
 
     def geometry(self, sizes: Three) -> tuple[Three, list[tuple[int, int]]]:
         """Return the sizes of the output, and the border before and after each axis, for volumes of those sizes."""
-        made, pads = [], []
+        out_sizes, pads = [], []
         for size, taps, stride, dilation in zip(sizes, self.taps, self.strides, self.dilations, strict=True):
             out, before, after = output_size(size, taps, dilation, stride, self.padding, (0, 0))
             assert out is not None
-            made.append(out)
+            out_sizes.append(out)
             pads.append((before, after))
-        return (made[0], made[1], made[2]), pads
+        return (out_sizes[0], out_sizes[1], out_sizes[2]), pads
 
     def positions(self, out: Three) -> Iterator[tuple[Three, tuple[slice, ...]]]:
         """Yield each tap, plane by plane, and its slices in the padded volumes for all windows."""
@@ -159,12 +159,12 @@ def largest_gradient(xp: Any, volumes: Any, pooled: Any, grad: Any, block: Block
 def at_largest(xp: Any, volumes: Any, pooled: Any, values: Any, block: Block) -> Any:
     """Return the elements of ``values`` at the first of the largest elements in each window of ``volumes``."""
     out, pads = block.geometry(volumes.shape[1:4])
-    result, found = xp.zeros(pooled.shape, values.dtype), xp.zeros(pooled.shape, bool)
+    result, done = xp.zeros(pooled.shape, values.dtype), xp.zeros(pooled.shape, bool)
     if result.size:
         source, others = _padded(xp, volumes, pads, -xp.inf), _padded(xp, values, pads)
         for _, where in block.positions(out):
-            hits = (source[where] == pooled) & ~found
-            found |= hits
+            hits = (source[where] == pooled) & ~done
+            done |= hits
             result = xp.where(hits, others[where], result)
     return result
 

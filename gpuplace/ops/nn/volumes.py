@@ -264,8 +264,8 @@ def avg_pool3d() -> None:
 
 
 def _format(op: Operation) -> str:
-    found: str = op.attrs["data_format"].decode()
-    return found
+    data_format: str = op.attrs["data_format"].decode()
+    return data_format
 
 
 def _ndhwc(values: Any, layout: str) -> Any:
@@ -298,12 +298,12 @@ def _inferred(op: Operation, volumes: TensorShape, taps: Any, channels: int | No
     strides = _ndhwc(op.attrs["strides"], layout)
     dilations = _ndhwc(op.attrs.get("dilations", (1,) * 5), layout)
     padding = op.attrs["padding"].decode()
-    made = [
+    spatial = [
         output_size(sizes[axis], taps[axis - 1], dilations[axis], strides[axis], padding, (0, 0))[0]
         for axis in (1, 2, 3)
     ]
-    found = (sizes[0], channels, *made) if layout == "NCDHW" else (sizes[0], *made, channels)
-    return TensorShape.of(found)
+    shape = (sizes[0], channels, *spatial) if layout == "NCDHW" else (sizes[0], *spatial, channels)
+    return TensorShape.of(shape)
 
 
 def _check_lists(op: Operation, *names: str) -> None:

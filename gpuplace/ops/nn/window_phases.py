@@ -48,8 +48,8 @@ def phases(taps: int, stride: int, dilation: int) -> list[Phase]:
 
 
 @dataclass(frozen=True)
-class WayBack:
-    """The way back along one axis, from the output to the pixels of one remainder."""
+class BackwardPhase:
+    """A phase of the way back along one axis, from the output to the pixels of one remainder."""
 
     phase: Phase
     taps: slice
@@ -64,7 +64,7 @@ class WayBack:
     """The end of the output range of the positions."""
 
     @classmethod
-    def of(cls, phase: Phase, stride: int, before: int, size: int) -> WayBack:
+    def of(cls, phase: Phase, stride: int, before: int, size: int) -> BackwardPhase:
         """Return the way back for an image of that size with a border before it."""
         start = -((phase.remainder - before) // stride)
         stop = max(start, -((phase.remainder - before - size) // stride))

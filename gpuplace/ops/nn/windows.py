@@ -92,7 +92,7 @@ class Window:
             fill: value of the border.
             rows: output rows to restrict the view to.
         """
-        images, pads, sizes = self._seen(images, rows)
+        images, pads, sizes = self._input_part(images, rows)
         images = padded(xp, images, pads, fill)
         s0, s1, s2, s3 = images.strides
         (down, right), (gap_down, gap_right) = self.strides, self.dilations
@@ -109,7 +109,7 @@ class Window:
             result = scratch(xp, "windows", view.shape, view.dtype)
             result[...] = view
             return result.reshape(math.prod(view.shape[:3]), math.prod(view.shape[3:]))
-        images, pads, sizes = self._seen(images, rows)
+        images, pads, sizes = self._input_part(images, rows)
         images = padded(np, images, pads)
         planes = scratch(np, "planes", (sizes[5], *images.shape[:3]), images.dtype)
         planes[...] = images.transpose(3, 0, 1, 2)
@@ -118,7 +118,7 @@ class Window:
             result[row, column] = planes[:, *where]
         return result.reshape(math.prod(sizes[3:]), math.prod(sizes[:3])).T
 
-    def _seen(
+    def _input_part(
         self, images: Any, rows: slice | None
     ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]], tuple[int, ...]]:
         """Return the images' part under those output rows, its border, and the sizes of ``view``."""
@@ -152,9 +152,9 @@ class Window:
         out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
         loop = compiled("scatter", parts) if xp is np else None
         if loop is not None:
-            found = np.empty((batch, height, width, channels), parts.dtype)
-            loop(parts, found, top, left, *self.strides, *self.dilations)
-            return found
+            pixels = np.empty((batch, height, width, channels), parts.dtype)
+            loop(parts, pixels, top, left, *self.strides, *self.dilations)
+            return pixels
         inner = (slice(None), slice(top, top + height), slice(left, left + width))
         sizes = (batch, height + top + bottom, width + left + right)
         images = xp.zeros((*sizes, channels), parts.dtype)
@@ -263,13 +263,13 @@ def from_nhwc(xp: ArrayModule, images: Array, data_format: str) -> Array:
     return xp.ascontiguousarray(images.transpose(0, 3, 1, 2)) if data_format == "NCHW" else images
 
 
-def require_nhwc_on_cpu(ctx: KernelContext, what: str) -> None:
+def require_nhwc_on_cpu(ctx: KernelContext, op_name: str) -> None:
     """Raise UnimplementedError for NCHW on a CPU, for which TensorFlow has no kernel."""
     if ctx.device_type == "CPU" and format_of(ctx.op.attrs) != "NHWC":
         raise UnimplementedError(
             ctx.op,
             ctx.op,
-            f"The {what} op currently only supports the NHWC tensor format on the CPU. The op was given the format: "
+            f"The {op_name} op currently only supports the NHWC tensor format on the CPU. The op was given the format: "
             f"{format_of(ctx.op.attrs)}",
             hint="use data_format='NHWC', or place the node on a GPU",
         )

@@ -242,9 +242,9 @@ def _write_truncated(
     result[...] = pairs(xp, stream.words(xp, len(starts), starts)).reshape(-1, size)
     open_groups = xp.flatnonzero((xp.absolute(result) >= _LIMIT).any(axis=1))
     filled = xp.zeros(len(result), xp.int64)
-    drawn, blocks = 0, 3
+    sets, blocks = 0, 3
     while len(open_groups):
-        first = starts[open_groups][:, None] + xp.arange(drawn, drawn + blocks, dtype=xp.uint64)
+        first = starts[open_groups][:, None] + xp.arange(sets, sets + blocks, dtype=xp.uint64)
         words = stream.words(xp, first.size, first.reshape(-1))
         values = pairs(xp, words).reshape(len(open_groups), -1)
         inside = xp.absolute(values) < _LIMIT
@@ -253,4 +253,4 @@ def _write_truncated(
         result[open_groups[rows], places[rows, columns]] = values[rows, columns]
         filled[open_groups] += inside.sum(axis=1)
         open_groups = open_groups[filled[open_groups] < size]
-        drawn += blocks
+        sets += blocks

@@ -71,8 +71,8 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         seeds = DEFAULT_GRAPH_SEED, op_seed
     else:
         return None, None
-    one, other = (seed % _LARGEST for seed in seeds)
-    return (0, _LARGEST) if (one, other) == (0, 0) else (one, other)
+    first, second = (seed % _LARGEST for seed in seeds)
+    return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
 
 
 def generator_of(ctx: Any, seed: int, seed2: int) -> philox.Philox:
@@ -402,9 +402,9 @@ def classes_drawn(
     top = xp.max(xp.where(finite, wide, -xp.inf), axis=1, keepdims=True)
     weights = xp.where(finite, xp.exp(wide - xp.where(xp.isfinite(top), top, 0)), 0.0)
     sums = xp.cumsum(weights, axis=1)
-    wanted = uniform * sums[:, -1:]
-    found = (sums[:, None, :] <= wanted[:, :, None]).sum(axis=2)
-    return xp.minimum(found, classes - 1).astype(output_dtype.as_numpy_dtype)
+    targets = uniform * sums[:, -1:]
+    samples = (sums[:, None, :] <= targets[:, :, None]).sum(axis=2)
+    return xp.minimum(samples, classes - 1).astype(output_dtype.as_numpy_dtype)
 
 
 @shape_function("Multinomial")
@@ -435,10 +435,10 @@ def random_crop(
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, "int32", name="size")
-        given = shape_of(value)
-        fits = reduce_all(given >= size)
-        check = Assert(fits, ["Need value.shape >= size, got ", given, size])
-        given = with_dependencies([check], given)
-        limit = given - size + 1
-        offset = random_uniform(shape_of(given), dtype="int32", maxval=2**31 - 1, seed=seed) % limit
+        shape = shape_of(value)
+        fits = reduce_all(shape >= size)
+        check = Assert(fits, ["Need value.shape >= size, got ", shape, size])
+        shape = with_dependencies([check], shape)
+        limit = shape - size + 1
+        offset = random_uniform(shape_of(shape), dtype="int32", maxval=2**31 - 1, seed=seed) % limit
         return new("Slice", scope, input=value, begin=offset, size=size)

@@ -51,7 +51,7 @@ def require_cell(name: str, cell: Any) -> None:
         name: name of the argument, for the message.
         cell: the object to check.
     """
-    wanted = (
+    requirements = (
         (hasattr(cell, "output_size"), "'output_size' property is missing"),
         (hasattr(cell, "state_size"), "'state_size' property is missing"),
         (
@@ -60,21 +60,21 @@ def require_cell(name: str, cell: Any) -> None:
         ),
         (callable(cell), "is not callable"),
     )
-    missing = [sentence for is_there, sentence in wanted if not is_there]
+    missing = [sentence for is_there, sentence in requirements if not is_there]
     if missing:
         raise TypeError(f"The argument {name!r} ({cell}) is not an RNNCell: {', '.join(missing)}.")
 
 
 def _vectors(*parts: Any) -> list[Tensor | None]:
     """Return sizes as vectors: of a tensor, or of fully known sizes; otherwise None."""
-    found: list[Tensor | None] = []
+    vectors: list[Tensor | None] = []
     for part in parts:
         if isinstance(part, Tensor):
-            found.append(reshaping.expand_dims(part, 0) if part.shape.ndims == 0 else part)
+            vectors.append(reshaping.expand_dims(part, 0) if part.shape.ndims == 0 else part)
         else:
             shape: Any = as_shape(part)
-            found.append(constant.constant(shape.as_list(), int32) if shape.is_fully_defined() else None)
-    return found
+            vectors.append(constant.constant(shape.as_list(), int32) if shape.is_fully_defined() else None)
+    return vectors
 
 
 def joined_sizes(first: Any, second: Any) -> Any:
@@ -92,11 +92,11 @@ def joined_sizes(first: Any, second: Any) -> Any:
 def known_sizes(first: Any, second: Any) -> TensorShape:
     """Return the static sizes of ``first`` followed by those of ``second``; adds constants, as TensorFlow does."""
     _vectors(first, second)
-    one, other = (_known(part) for part in (first, second))
-    return one.concatenate(other)
+    left, right = (_static_sizes(part) for part in (first, second))
+    return left.concatenate(right)
 
 
-def _known(part: Any) -> TensorShape:
+def _static_sizes(part: Any) -> TensorShape:
     if not isinstance(part, Tensor):
         return as_shape(part)
     value = constant_value(part)
@@ -108,9 +108,9 @@ def _known(part: Any) -> TensorShape:
 
 def zeros_of(state_size: Any, batch_size: Any, dtype: DTypeLike) -> Any:
     def zeros(size: Any) -> Tensor:
-        made = constant.zeros(joined_sizes(batch_size, size), dtype)
-        made.set_shape(known_sizes(batch_size, size))
-        return made
+        state = constant.zeros(joined_sizes(batch_size, size), dtype)
+        state.set_shape(known_sizes(batch_size, size))
+        return state
 
     return nest.map_structure(zeros, state_size)
 
@@ -118,9 +118,9 @@ def zeros_of(state_size: Any, batch_size: Any, dtype: DTypeLike) -> Any:
 def _require_floating(dtype: Any) -> None:
     if dtype is None:
         return
-    found = as_dtype(dtype)
-    if not found.is_floating and not found.is_complex:
-        raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {found}")
+    kind = as_dtype(dtype)
+    if not kind.is_floating and not kind.is_complex:
+        raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {kind}")
 
 
 def _checked(*inputs: Any) -> None:
@@ -195,19 +195,19 @@ class RNNCell(Layer):
         """
         if inputs is not None:
             tensor = convert_to_tensor(inputs, name="inputs")
-            known = tensor.shape[0].value
-            given = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
-            if batch_size is not None and known != given:
+            static_batch = tensor.shape[0].value
+            requested = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+            if batch_size is not None and static_batch != requested:
                 raise ValueError(
                     "batch size from input tensor is different from the input param. Input tensor batch: "
-                    f"{known}, batch_size: {batch_size}"
+                    f"{static_batch}, batch_size: {batch_size}"
                 )
             if dtype is not None and tensor.dtype != as_dtype(dtype):
                 raise ValueError(
                     "dtype from input tensor is different from the input param. Input tensor dtype: "
                     f"{tensor.dtype}, dtype: {dtype}"
                 )
-            batch_size = known or reshaping.shape(tensor)[0]
+            batch_size = static_batch or reshaping.shape(tensor)[0]
             dtype = tensor.dtype
         if batch_size is None or dtype is None:
             raise ValueError(
@@ -368,19 +368,23 @@ class GRUCell(LayerRNNCell):
             ValueError: the size is unknown.
         """
         depth, units, dtype = self._depth(input_shape), self._num_units, self._dtype or "float32"
-        given = self._bias_initializer
-        made = self.add_variable
-        self._gate_kernel = made(
+        bias_initializer = self._bias_initializer
+        add = self.add_variable
+        self._gate_kernel = add(
             "gates/kernel", [depth + units, 2 * units], initializer=self._kernel_initializer
         )
-        self._gate_bias = made(
-            "gates/bias", [2 * units], initializer=Constant(1.0, dtype=dtype) if given is None else given
+        self._gate_bias = add(
+            "gates/bias",
+            [2 * units],
+            initializer=Constant(1.0, dtype=dtype) if bias_initializer is None else bias_initializer,
         )
-        self._candidate_kernel = made(
+        self._candidate_kernel = add(
             "candidate/kernel", [depth + units, units], initializer=self._kernel_initializer
         )
-        self._candidate_bias = made(
-            "candidate/bias", [units], initializer=Zeros(dtype=dtype) if given is None else given
+        self._candidate_bias = add(
+            "candidate/bias",
+            [units],
+            initializer=Zeros(dtype=dtype) if bias_initializer is None else bias_initializer,
         )
         self.built = True
 
@@ -396,8 +400,8 @@ class GRUCell(LayerRNNCell):
         _checked(inputs, state)
         gates = bias_add(matmul(joining.concat([inputs, state], 1), self._gate_kernel), self._gate_bias)
         reset, update = joining.split(trigonometry.sigmoid(gates), 2, axis=1)
-        kept = reset * state
-        candidate = matmul(joining.concat([inputs, kept], 1), self._candidate_kernel)
+        retained = reset * state
+        candidate = matmul(joining.concat([inputs, retained], 1), self._candidate_kernel)
         fresh = self._activation(bias_add(candidate, self._candidate_bias))
         output = update * state + (1 - update) * fresh
         return output, output
@@ -422,8 +426,8 @@ class LSTMStateTuple(_StateTuple):
         """
         if self.c.dtype != self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
-        found: DType = self.c.dtype
-        return found
+        common: DType = self.c.dtype
+        return common
 
 
 class BasicLSTMCell(LayerRNNCell):
@@ -502,8 +506,8 @@ class BasicLSTMCell(LayerRNNCell):
         gates = bias_add(matmul(joining.concat([inputs, h], 1), self._kernel), self._bias)
         write, value, keep, show = joining.split(gates, 4, axis=one)
         forget_bias = constant.constant(self._forget_bias, keep.dtype)
-        kept = multiply(c, trigonometry.sigmoid(add(keep, forget_bias)))
-        new_c = add(kept, multiply(trigonometry.sigmoid(write), self._activation(value)))
+        retained = multiply(c, trigonometry.sigmoid(add(keep, forget_bias)))
+        new_c = add(retained, multiply(trigonometry.sigmoid(write), self._activation(value)))
         new_h = multiply(self._activation(new_c), trigonometry.sigmoid(show))
         new_state = (
             LSTMStateTuple(new_c, new_h) if self._state_is_tuple else joining.concat([new_c, new_h], 1)
@@ -607,21 +611,21 @@ class LSTMCell(LayerRNNCell):
         Raises:
             ValueError: the size is unknown.
         """
-        depth, units, made = self._depth(input_shape), self._num_units, self.add_variable
+        depth, units, add = self._depth(input_shape), self._num_units, self.add_variable
         of_state = units if self._num_proj is None else self._num_proj
-        self._kernel = made(
+        self._kernel = add(
             "kernel",
             [depth + of_state, 4 * units],
             initializer=self._initializer,
             partitioner=_in_parts(self._num_unit_shards),
         )
-        self._bias = made("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
+        self._bias = add("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
         if self._use_peepholes:
-            self._w_f_diag = made("w_f_diag", [units], initializer=self._initializer)
-            self._w_i_diag = made("w_i_diag", [units], initializer=self._initializer)
-            self._w_o_diag = made("w_o_diag", [units], initializer=self._initializer)
+            self._w_f_diag = add("w_f_diag", [units], initializer=self._initializer)
+            self._w_i_diag = add("w_i_diag", [units], initializer=self._initializer)
+            self._w_o_diag = add("w_o_diag", [units], initializer=self._initializer)
         if self._num_proj is not None:
-            self._proj_kernel = made(
+            self._proj_kernel = add(
                 "projection/kernel",
                 [units, self._num_proj],
                 initializer=self._initializer,
@@ -649,11 +653,11 @@ class LSTMCell(LayerRNNCell):
         write, value, keep, show = joining.split(gates, 4, axis=1)
         sigmoid, activation = trigonometry.sigmoid, self._activation
         if self._use_peepholes:
-            kept = sigmoid(keep + self._forget_bias + self._w_f_diag * c) * c
-            new_c = kept + sigmoid(write + self._w_i_diag * c) * activation(value)
+            retained = sigmoid(keep + self._forget_bias + self._w_f_diag * c) * c
+            new_c = retained + sigmoid(write + self._w_i_diag * c) * activation(value)
         else:
-            kept = sigmoid(keep + self._forget_bias) * c
-            new_c = kept + sigmoid(write) * activation(value)
+            retained = sigmoid(keep + self._forget_bias) * c
+            new_c = retained + sigmoid(write) * activation(value)
         if self._cell_clip is not None:
             new_c = clip_by_value(new_c, -self._cell_clip, self._cell_clip)
         shown = sigmoid(show + self._w_o_diag * new_c) if self._use_peepholes else sigmoid(show)
@@ -728,14 +732,14 @@ class MultiRNNCell(RNNCell):
         """The trainable variables of the cells."""
         if not self.trainable:
             return []
-        return [one for cell in self._cells if isinstance(cell, Layer) for one in cell.trainable_weights]
+        return [item for cell in self._cells if isinstance(cell, Layer) for item in cell.trainable_weights]
 
     @property
     def non_trainable_weights(self) -> list[Any]:
         """The non-trainable variables of the cells."""
         cells = [cell for cell in self._cells if isinstance(cell, Layer)]
-        found = [] if self.trainable else [one for cell in cells for one in cell.trainable_weights]
-        return [*found, *(one for cell in cells for one in cell.non_trainable_weights)]
+        weights = [] if self.trainable else [item for cell in cells for item in cell.trainable_weights]
+        return [*weights, *(item for cell in cells for item in cell.non_trainable_weights)]
 
     def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Run one step of each cell.

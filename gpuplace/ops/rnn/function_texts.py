@@ -61,8 +61,8 @@ def function_from(text: Any, kind: str, module: str | None, custom: Mapping[str,
     if kind == "function":
         if text not in custom:
             raise ValueError(f"Unknown function in wrapper:{text}")
-        found: Callable[..., Any] = custom[text]
-        return found
+        function: Callable[..., Any] = custom[text]
+        return function
     if kind != "lambda":
         raise TypeError("Unknown function type:", kind)
     code, defaults, closed = text

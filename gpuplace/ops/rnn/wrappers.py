@@ -97,14 +97,14 @@ class _Wrapper(RNNCell):
         Raises:
             ValueError: the config has no cell.
         """
-        given = cls._functions_from(dict(config), custom_objects or {})
-        cell = given.pop("cell")
+        arguments = cls._functions_from(dict(config), custom_objects or {})
+        cell = arguments.pop("cell")
         if isinstance(cell, Mapping):
             raise ValueError(
                 "RNNCellWrapper cannot reconstruct the wrapped cell. Please overwrite the cell in the config with a "
                 "RNNCell instance."
             )
-        return cls(cell, **given)
+        return cls(cell, **arguments)
 
     @staticmethod
     def _functions_from(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,9 +177,9 @@ class DropoutWrapper(_Wrapper):
         self._variational_recurrent = variational_recurrent
         self._noise: dict[str, Any] = {}
         with name_scope("DropoutWrapperInit"):
-            self._input_keep_prob = self._share("input_keep_prob", input_keep_prob)
-            self._state_keep_prob = self._share("state_keep_prob", state_keep_prob)
-            self._output_keep_prob = self._share("output_keep_prob", output_keep_prob)
+            self._input_keep_prob = self._keep_prob("input_keep_prob", input_keep_prob)
+            self._state_keep_prob = self._keep_prob("state_keep_prob", state_keep_prob)
+            self._output_keep_prob = self._keep_prob("output_keep_prob", output_keep_prob)
         if variational_recurrent:
             self._make_noise(input_size, dtype)
 
@@ -199,8 +199,8 @@ class DropoutWrapper(_Wrapper):
         return config
 
     @staticmethod
-    def _share(name: str, given: Any) -> Any:
-        tensor = convert_to_tensor(given)
+    def _keep_prob(name: str, prob: Any) -> Any:
+        tensor = convert_to_tensor(prob)
         value = constant_value(tensor)
         if value is None:
             return tensor
@@ -229,8 +229,8 @@ class DropoutWrapper(_Wrapper):
     def _by_leaf(self, structure: Any, salt: str, make: Callable[[Any, Any], Any]) -> Any:
         """Apply ``make`` to each leaf and its seed."""
         leaves = nest.flatten(structure)
-        made = [make(leaf, self._seed_of(salt, number)) for number, leaf in enumerate(leaves)]
-        return nest.pack_sequence_as(structure, made)
+        results = [make(leaf, self._seed_of(salt, number)) for number, leaf in enumerate(leaves)]
+        return nest.pack_sequence_as(structure, results)
 
     def _seed_of(self, salt: str, number: int) -> int | None:
         if self._seed is None:
@@ -244,26 +244,26 @@ class DropoutWrapper(_Wrapper):
         leaves = nest.flatten(values)
         flags = [True] * len(leaves) if chosen is None else nest.flatten(chosen)
         noise = nest.flatten(self._noise[salt]) if self._variational_recurrent else [None] * len(leaves)
-        made = []
+        dropped = []
         for number, (leaf, is_dropped, own) in enumerate(zip(leaves, flags, noise, strict=True)):
             if is_dropped is False:
-                made.append(leaf)
+                dropped.append(leaf)
             elif own is None:
-                made.append(dropout(leaf, rate=1.0 - keep, seed=self._seed_of(salt, number)))
+                dropped.append(dropout(leaf, rate=1.0 - keep, seed=self._seed_of(salt, number)))
             else:
                 mask = unary.floor(keep + own)
-                kept = div(leaf, keep) * mask
-                kept.set_shape(leaf.get_shape())
-                made.append(kept)
-        return nest.pack_sequence_as(values, made)
+                scaled = div(leaf, keep) * mask
+                scaled.set_shape(leaf.get_shape())
+                dropped.append(scaled)
+        return nest.pack_sequence_as(values, dropped)
 
     def _flags(self, state: Any) -> Any:
         """Return for each part of a state whether it is dropped."""
-        found = self._dropout_state_filter(state)
-        if found is True and nest.is_nested(state) and not isinstance(state, LSTMStateTuple):
+        flags = self._dropout_state_filter(state)
+        if flags is True and nest.is_nested(state) and not isinstance(state, LSTMStateTuple):
             parts = [self._flags(part) for part in state]
             return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
-        return found if nest.is_nested(found) else nest.map_structure(lambda _: found, state)
+        return flags if nest.is_nested(flags) else nest.map_structure(lambda _: flags, state)
 
     def _wrapped(self, inputs: TensorLike, state: Any, scope: Any) -> Any:
         def is_partial(keep: Any) -> bool:
@@ -318,8 +318,10 @@ class ResidualWrapper(_Wrapper):
 
 
 def _sum_of(inputs: TensorLike, outputs: Any) -> Any:
-    nest.map_structure(lambda one, other: one.shape.assert_is_compatible_with(other.shape), inputs, outputs)
-    return nest.map_structure(lambda one, other: one + other, inputs, outputs)
+    nest.map_structure(
+        lambda first, second: first.shape.assert_is_compatible_with(second.shape), inputs, outputs
+    )
+    return nest.map_structure(lambda first, second: first + second, inputs, outputs)
 
 
 class DeviceWrapper(_Wrapper):

@@ -41,18 +41,18 @@ def _truediv(x: SparseTensor, y: Tensor, name: str | None) -> SparseTensor:
     kind = x.dtype.base_dtype
     if kind is not y.dtype.base_dtype:
         raise TypeError(f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}")
-    wanted = float_for_division(kind)
-    if wanted is not None:
-        x = SparseTensor(x.indices, cast(x.values, wanted), x.dense_shape)
-        y = cast(y, wanted)
+    target = float_for_division(kind)
+    if target is not None:
+        x = SparseTensor(x.indices, cast(x.values, target), x.dense_shape)
+        y = cast(y, target)
     return _combined("SparseDenseCwiseDiv", x, y, name)
 
 
 def _install(operator: str, function: Any) -> None:
     def forward(x: SparseTensor, y: TensorLike) -> SparseTensor:
         with name_scope(None, operator, [x, y]) as scope:
-            found: SparseTensor = function(x, convert_to_tensor(y, x.dtype.base_dtype, name="y"), scope)
-            return found
+            result: SparseTensor = function(x, convert_to_tensor(y, x.dtype.base_dtype, name="y"), scope)
+            return result
 
     SparseTensor._override_operator(f"__{operator}__", forward)
 

@@ -52,10 +52,10 @@ def check_positions(xp: ArrayModule, indices: Array, sizes: list[int], in_order:
     steps = numbers[1:] - numbers[:-1]
     if (steps <= 0).any():
         at = int(xp.argmax(steps <= 0)) + 1
-        what = "repeated" if int(steps[at - 1]) == 0 else "out of order"
+        problem = "repeated" if int(steps[at - 1]) == 0 else "out of order"
         raise InvalidArgumentError.of(
-            f"indices[{at}] = [{joined(indices[at])}] is {what}",
-            hint="" if what == "repeated" else "sort the positions with tf.sparse_reorder(sparse)",
+            f"indices[{at}] = [{joined(indices[at])}] is {problem}",
+            hint="" if problem == "repeated" else "sort the positions with tf.sparse_reorder(sparse)",
         )
 
 

@@ -148,13 +148,13 @@ def _operate(a: TensorLike, b: TensorLike, operation: str, validate_indices: boo
         else:
             arguments[name] = operand
     kinds = ["Sparse" if isinstance(operand, SparseTensor) else "Dense" for operand in (a, b)]
-    made = apply_op(
+    op = apply_op(
         f"{kinds[0]}To{kinds[1]}SetOperation",
         set_operation=operation,
         validate_indices=validate_indices,
         **arguments,
     )
-    return SparseTensor(*made.outputs)
+    return SparseTensor(*op.outputs)
 
 
 # Kernels
@@ -202,18 +202,18 @@ def _sparse_groups(indices: Any, values: Any, shape: Any, validate: bool) -> tup
                 f"indices[{number}] = {_listed(row)} is out of bounds: need 0 <= index < {_listed(sizes)}"
             )
         if validate and number and row <= rows[number - 1]:
-            what = "repeated" if row == rows[number - 1] else "out of order"
+            problem = "repeated" if row == rows[number - 1] else "out of order"
             raise InvalidArgumentError.of(
-                f"indices[{number}] = {_listed(row)} is {what}",
-                hint="" if what == "repeated" else "sort the positions with tf.sparse_reorder(sparse)",
+                f"indices[{number}] = {_listed(row)} is {problem}",
+                hint="" if problem == "repeated" else "sort the positions with tf.sparse_reorder(sparse)",
             )
         groups.setdefault(row[:-1], set()).add(value)
     return sizes[:-1], groups
 
 
-def _result(one: Any, other: Any, operation: bytes, dtype: Any) -> tuple[Any, Any, Any]:
+def _result(left: Any, right: Any, operation: bytes, dtype: Any) -> tuple[Any, Any, Any]:
     """Return the indices, values and shape of a sparse tensor."""
-    (shape, first), (other_shape, second) = one, other
+    (shape, first), (other_shape, second) = left, right
     if shape != other_shape:
         raise InvalidArgumentError.of(f"Mismatched shapes {_listed(shape)} vs {_listed(other_shape)}")
     operate = _OPERATIONS[operation.decode()]
@@ -222,10 +222,10 @@ def _result(one: Any, other: Any, operation: bytes, dtype: Any) -> tuple[Any, An
     values: list[Any] = []
     longest = 0
     for at in sorted(first.keys() | second.keys()):
-        found = sorted(operate(first.get(at, nothing), second.get(at, nothing)))
-        longest = max(longest, len(found))
-        indices += [(*at, number) for number in range(len(found))]
-        values += found
+        elements = sorted(operate(first.get(at, nothing), second.get(at, nothing)))
+        longest = max(longest, len(elements))
+        indices += [(*at, number) for number in range(len(elements))]
+        values += elements
     return (
         np.array(indices, np.int64).reshape(-1, len(shape) + 1),
         np.array(values, dtype),
@@ -254,9 +254,9 @@ def _sparse_to_sparse(
     xp: ArrayModule, set1_indices: Array, set1_values: Any, set1_shape: Array, set2_indices: Array, set2_values: Array,
     set2_shape: Array, *, set_operation: bytes, validate_indices: bool,
 ) -> Any:  # fmt: skip
-    one = _sparse_groups(set1_indices, set1_values, set1_shape, validate_indices)
-    other = _sparse_groups(set2_indices, set2_values, set2_shape, validate_indices)
-    return _result(one, other, set_operation, set1_values.dtype)
+    first = _sparse_groups(set1_indices, set1_values, set1_shape, validate_indices)
+    second = _sparse_groups(set2_indices, set2_values, set2_shape, validate_indices)
+    return _result(first, second, set_operation, set1_values.dtype)
 
 
 @compute("SetSize")
@@ -265,8 +265,8 @@ def _set_size(
 ) -> Array:
     shape, groups = _sparse_groups(set_indices, set_values, set_shape, validate_indices)
     sizes = np.zeros(shape, np.int32)
-    for at, found in groups.items():
-        sizes[at] = len(found)
+    for at, elements in groups.items():
+        sizes[at] = len(elements)
     return sizes
 
 

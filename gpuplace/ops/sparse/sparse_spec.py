@@ -96,10 +96,10 @@ def serialize_many_sparse(
 def _deserialized(
     op_type: str, packed: TensorLike, dtype: DTypeLike, rank: int | None, name: str | None
 ) -> SparseTensor:
-    found = new_list(op_type, name, serialized_sparse=convert_to_tensor(packed), dtype=as_dtype(dtype))
-    found[0].set_shape([None, rank])
-    found[2].set_shape([rank])
-    return SparseTensor(*found)
+    outputs = new_list(op_type, name, serialized_sparse=convert_to_tensor(packed), dtype=as_dtype(dtype))
+    outputs[0].set_shape([None, rank])
+    outputs[2].set_shape([rank])
+    return SparseTensor(*outputs)
 
 
 def deserialize_sparse(
@@ -207,7 +207,7 @@ class SparseTensorSpec(TypeSpec):
         return [sparse.indices, sparse.values, sparse.dense_shape]
 
     def _from_components(self, components: Any) -> SparseTensor | SparseTensorValue:
-        if all(isinstance(one, np.ndarray) for one in components):
+        if all(isinstance(item, np.ndarray) for item in components):
             return SparseTensorValue(*components)
         return SparseTensor(*components)
 
@@ -265,11 +265,11 @@ register_type_spec_from_value_converter(SparseTensorValue, SparseTensorSpec.from
 
 def _check_ranks(indices: Any, values: Any, shape: Any) -> None:
     """Raise InvalidArgumentError if indices are not a matrix, or values or shape not a vector."""
-    for what, array, rank in (("indices", indices, 2), ("values", values, 1), ("shape", shape, 1)):
+    for label, array, rank in (("indices", indices, 2), ("values", values, 1), ("shape", shape, 1)):
         if array.ndim != rank:
             kind = "matrix" if rank == 2 else "vector"
             raise InvalidArgumentError.of(
-                f"Input {what} should be a {kind} but received shape {brackets(array.shape)}"
+                f"Input {label} should be a {kind} but received shape {brackets(array.shape)}"
             )
 
 
@@ -290,13 +290,13 @@ def _check_parts(indices: Any, values: Any, shape: Any) -> None:
 
 def _packed(out_type: DType, dtype: DType, *parts: Any) -> Any:
     """Return three elements."""
-    found = np.empty(3, object)
+    elements = np.empty(3, object)
     if out_type is not string:
-        found[:] = parts
-        return found
+        elements[:] = parts
+        return elements
     write = above("gpuplace.graphdef.tensor_proto", "bytes_of_array")
-    found[:] = [write(part, kind) for part, kind in zip(parts, (int64, dtype, int64), strict=True)]
-    return found
+    elements[:] = [write(part, kind) for part, kind in zip(parts, (int64, dtype, int64), strict=True)]
+    return elements
 
 
 @compute("SerializeSparse")
@@ -331,11 +331,11 @@ def _serialize_many_sparse(
     check_positions(xp, sparse_indices, [int(size) for size in sparse_shape])
     rows, count = sparse_indices[:, 0], int(sparse_shape[0])
     bounds = np.searchsorted(rows, np.arange(count + 1))
-    found = np.empty((count, 3), object)
+    elements = np.empty((count, 3), object)
     for row in range(count):
         part = slice(bounds[row], bounds[row + 1])
-        found[row] = _packed(out_type, T, sparse_indices[part, 1:], sparse_values[part], sparse_shape[1:])
-    return found
+        elements[row] = _packed(out_type, T, sparse_indices[part, 1:], sparse_values[part], sparse_shape[1:])
+    return elements
 
 
 def _unpacked(element: Any) -> Any:
@@ -377,10 +377,10 @@ def _put_together(serialized: Any, dtype: DType) -> tuple[Any, Any, Any]:
     sizes = np.max([shape for _, _, shape in parts], axis=0)
     at = np.array(np.unravel_index(np.arange(math.prod(outer)), outer), np.int64).T
     indices = [
-        np.concatenate([np.broadcast_to(place, (len(one), len(outer))), one], axis=1)
-        for place, (one, _, _) in zip(at, parts, strict=True)
+        np.concatenate([np.broadcast_to(place, (len(item), len(outer))), item], axis=1)
+        for place, (item, _, _) in zip(at, parts, strict=True)
     ]
-    values = np.concatenate([one for _, one, _ in parts])
+    values = np.concatenate([item for _, item, _ in parts])
     return np.concatenate(indices), values, np.array([*outer, *sizes], np.int64)
 
 
@@ -410,10 +410,10 @@ def _shapes_of_parts(op: Operation) -> Any:
 
 
 @shape_function("SerializeSparse")
-def _shape_of_three(op: Operation) -> Any:
+def _packed_shape(op: Operation) -> Any:
     return (TensorShape.of((3,)),)
 
 
 @shape_function("SerializeManySparse")
-def _shape_of_threes(op: Operation) -> Any:
+def _packed_rows_shape(op: Operation) -> Any:
     return (TensorShape.of((None, 3)),)

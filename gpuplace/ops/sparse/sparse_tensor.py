@@ -133,8 +133,8 @@ class SparseTensor(CompositeTensor):
 
     def consumers(self) -> list[Operation]:
         """Return the operations that consume one of the three tensors."""
-        found = [op for tensor in parts_of(self) for op in tensor.consumers()]
-        return list(dict.fromkeys(found))
+        operations = [op for tensor in parts_of(self) for op in tensor.consumers()]
+        return list(dict.fromkeys(operations))
 
     def eval(self, feed_dict: FeedDict | None = None, session: Any = None) -> SparseTensorValue:
         """Return the value in a session.

@@ -69,11 +69,11 @@ def string_join(inputs: TensorsLike, separator: str = "", name: str | None = Non
 def _string_join(xp: ArrayModule, inputs: list[Any], *, separator: bytes) -> Array:
     shapes = {value.shape for value in inputs if value.ndim}
     if len(shapes) > 1:
-        one, other = (
+        first, second = (
             [v.shape for v in inputs if v.ndim][0],
             next(v.shape for v in inputs if v.ndim and v.shape != inputs[0].shape),
         )
-        raise InvalidArgumentError.of(f"Input shapes do not match: {list(one)} vs. {list(other)}")
+        raise InvalidArgumentError.of(f"Input shapes do not match: {list(first)} vs. {list(second)}")
     shape = shapes.pop() if shapes else ()
     columns = [xp.broadcast_to(value, shape).reshape(-1).tolist() for value in inputs]
     return _texts(xp, [separator.join(row) for row in zip(*columns, strict=True)], shape)
@@ -356,7 +356,7 @@ def _substr(xp: ArrayModule, input: Array, pos: Array, len: Array, *, unit: byte
 
 @shape_function("Substr")
 def _substr_shape(op: Operation) -> Any:
-    given, pos, count = (tensor.shape for tensor in op.inputs)
+    input_shape, pos, count = (tensor.shape for tensor in op.inputs)
     if pos.ndims is not None and count.ndims is not None:
         require_rank(pos, count.ndims)
         if any(
@@ -364,7 +364,7 @@ def _substr_shape(op: Operation) -> Any:
             for pair in zip(pos.sizes or (), count.sizes or (), strict=True)
         ):
             raise ValueError(f"pos and len shapes must match: {brackets(pos)} vs. {brackets(count)}")
-    return (broadcast(given, pos),)
+    return (broadcast(input_shape, pos),)
 
 
 def reduce_join(
@@ -422,9 +422,9 @@ def _reduce_join(
                 f"Invalid reduction dimension {axis} for input with {inputs.ndim} dimension(s)"
             )
         axes.append(axis % inputs.ndim)
-    kept = [axis for axis in range(inputs.ndim) if axis not in axes]
-    moved = xp.transpose(inputs, (*kept, *reversed(axes)))
-    outer = tuple(inputs.shape[axis] for axis in kept)
+    remaining = [axis for axis in range(inputs.ndim) if axis not in axes]
+    moved = xp.transpose(inputs, (*remaining, *reversed(axes)))
+    outer = tuple(inputs.shape[axis] for axis in remaining)
     rows = math.prod(outer)
     width = math.prod(inputs.shape[axis] for axis in axes)
     flat = moved.reshape(rows, width).tolist()
@@ -439,13 +439,15 @@ def _reduce_join_shape(op: Operation) -> Any:
     sizes, axes, keep = op.inputs[0].shape.sizes, constant_value(op.inputs[1]), op.attrs["keep_dims"]
     if sizes is None or axes is None:
         return (TensorShape.of((None,) * len(sizes)) if keep and sizes is not None else UNKNOWN_SHAPE,)
-    gone = set()
+    reduced = set()
     for axis in axes.reshape(-1).tolist():
         if not -len(sizes) <= axis < len(sizes):
             raise ValueError(f"Invalid reduction dimension {axis} for input with {len(sizes)} dimension(s)")
-        gone.add(axis % len(sizes))
-    kept = (1 if axis in gone else size for axis, size in enumerate(sizes) if keep or axis not in gone)
-    return (TensorShape.of(tuple(kept)),)
+        reduced.add(axis % len(sizes))
+    remaining = (
+        1 if axis in reduced else size for axis, size in enumerate(sizes) if keep or axis not in reduced
+    )
+    return (TensorShape.of(tuple(remaining)),)
 
 
 shape_function("AsString", "StringToNumber", "StringLength", "StringStrip", "StringLower", "StringUpper")(
@@ -501,7 +503,7 @@ def _unsorted_segment_join(
         raise InvalidArgumentError.of("Number of segments must be non negative")
     if inputs.shape[: segment_ids.ndim] != segment_ids.shape:
         shapes = "[{}], segment_ids.shape = [{}]".format(
-            *(",".join(map(str, one.shape)) for one in (inputs, segment_ids))
+            *(",".join(map(str, item.shape)) for item in (inputs, segment_ids))
         )
         raise InvalidArgumentError.of(f"input.shape = {shapes} - the first must start with the second")
     ids = segment_ids.reshape(-1).tolist()

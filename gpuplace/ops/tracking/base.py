@@ -151,15 +151,15 @@ class CheckpointPosition:
         checkpoint, number = self._checkpoint, self._proto_id
         checkpoint.all_python_objects.add(trackable)
         checkpoint.matched_proto_ids.add(number)
-        known = checkpoint.object_by_proto_id.get(number)
-        if known is not None:
-            if known is not trackable:
+        bound = checkpoint.object_by_proto_id.get(number)
+        if bound is not None:
+            if bound is not trackable:
                 tf_logging.warning(
                     "Inconsistent references when loading the checkpoint into this object graph. Either the Trackable "
                     "object references in the Python program have changed in an incompatible way, or the checkpoint "
                     "was generated in an incompatible program.\n\nTwo checkpoint references resolved to different "
                     "objects (%s and %s).",
-                    known,
+                    bound,
                     trackable,
                 )
             return False
@@ -191,8 +191,8 @@ class CheckpointPosition:
         Returns:
             Existing operations; saveable objects of tensors by their checkpoint keys; those of Python values.
         """
-        found: tuple[list[Any], dict[str, Any], list[Any]] = self._checkpoint.gather(self)
-        return found
+        gathered: tuple[list[Any], dict[str, Any], list[Any]] = self._checkpoint.gather(self)
+        return gathered
 
 
 @dataclasses.dataclass
@@ -321,19 +321,19 @@ class Trackable:
         if not isinstance(trackable, Trackable):
             raise TypeError(f"Trackable._track_trackable() passed type {type(trackable)}, not a Trackable.")
         tracking = _tracking_of(self)
-        known = self._lookup_dependency(name)
-        if known is None:
+        existing = self._lookup_dependency(name)
+        if existing is None:
             tracking.references.append(TrackableReference(name, trackable))
             self._handle_deferred_dependencies(name=name, trackable=trackable)
-        elif known is not trackable:
+        elif existing is not trackable:
             if not overwrite:
                 raise ValueError(
                     f"Called Trackable._track_trackable() with name='{name}', but a Trackable with this name is "
                     "already declared as a dependency. Names must be unique (or overwrite=True)."
                 )
             tracking.references[:] = [
-                TrackableReference(name, trackable) if one.name == name else one
-                for one in tracking.references
+                TrackableReference(name, trackable) if item.name == name else item
+                for item in tracking.references
             ]
         tracking.by_name[name] = trackable
         return trackable
@@ -366,17 +366,17 @@ class Trackable:
         Raises:
             ValueError: another dependency has the name.
         """
-        made = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
-        if overwrite and not isinstance(made, Trackable):
-            return made
-        return self._track_trackable(made, name=name, overwrite=overwrite)
+        variable = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
+        if overwrite and not isinstance(variable, Trackable):
+            return variable
+        return self._track_trackable(variable, name=name, overwrite=overwrite)
 
     # Restoring
 
     def _handle_deferred_dependencies(self, name: str, trackable: Trackable) -> None:
         """Restore values that wait for a dependency, the latest restore first."""
         waiting = self._deferred_dependencies.pop(name, [])
-        for position in sorted(waiting, key=lambda one: one.restore_uid, reverse=True):
+        for position in sorted(waiting, key=lambda item: item.restore_uid, reverse=True):
             position.restore(trackable)
 
     def _restore_from_checkpoint_position(self, checkpoint_position: CheckpointPosition) -> list[Any]:
@@ -394,12 +394,12 @@ class Trackable:
         pythons: list[Any] = []
         while queue:
             position = queue.popleft()
-            found = position.trackable._single_restoration_from_checkpoint_position(
+            restored = position.trackable._single_restoration_from_checkpoint_position(
                 checkpoint_position=position, visit_queue=queue
             )
-            operations.extend(found[0])
-            tensors.update(found[1])
-            pythons.extend(found[2])
+            operations.extend(restored[0])
+            tensors.update(restored[1])
+            pythons.extend(restored[2])
         operations.extend(checkpoint_position.checkpoint.restore_saveables(tensors, pythons))
         return operations
 
@@ -408,9 +408,9 @@ class Trackable:
     ) -> tuple[Any, dict[str, Any], Any]:
         """Return what restores this object alone; queue existing dependencies, and record missing ones."""
         checkpoint = checkpoint_position.checkpoint
-        found: tuple[Any, dict[str, Any], Any] = ([], {}, [])
+        restored: tuple[Any, dict[str, Any], Any] = ([], {}, [])
         if checkpoint.restore_uid > self._update_uid:
-            found = checkpoint_position.gather_ops_or_named_saveables()
+            restored = checkpoint_position.gather_ops_or_named_saveables()
             self._update_uid = checkpoint.restore_uid
         for child in checkpoint_position.object_proto.children:
             position = CheckpointPosition(checkpoint, child.node_id)
@@ -419,7 +419,7 @@ class Trackable:
                 self._deferred_dependencies.setdefault(child.local_name, []).append(position)
             elif position.bind_object(trackable=dependency):
                 visit_queue.append(position)
-        return found
+        return restored
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """Return the object's own values by name: variables, or functions from a name to a saveable object."""
@@ -428,7 +428,7 @@ class Trackable:
 
 def _tracking_of(obj: Any) -> _Tracking:
     attributes: dict[str, Any] = obj.__dict__
-    found: _Tracking | None = attributes.get("_self_tracking")
-    if found is None:
-        found = attributes["_self_tracking"] = _Tracking()
-    return found
+    tracking: _Tracking | None = attributes.get("_self_tracking")
+    if tracking is None:
+        tracking = attributes["_self_tracking"] = _Tracking()
+    return tracking

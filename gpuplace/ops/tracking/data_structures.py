@@ -73,10 +73,10 @@ def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
     Returns:
         The value to store.
     """
-    kept = wrap_or_unwrap(value)
-    if not isinstance(value, NoDependency) and isinstance(kept, Trackable):
-        trackable._track_trackable(kept, name=name, overwrite=True)
-    return kept
+    wrapped = wrap_or_unwrap(value)
+    if not isinstance(value, NoDependency) and isinstance(wrapped, Trackable):
+        trackable._track_trackable(wrapped, name=name, overwrite=True)
+    return wrapped
 
 
 class UntrackableError(ValueError):
@@ -322,11 +322,11 @@ class Mapping(TrackableDataStructure, MappingInterface[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         value = self._track_value(value, name=self._name_element(key))
-        known = self._storage.setdefault(key, value)
-        if known is not value:
+        existing = self._storage.setdefault(key, value)
+        if existing is not value:
             raise ValueError(
                 f"Mappings are an append-only data structure. Tried to overwrite the key '{key}' with value {value}, "
-                f"but it already contains {known}"
+                f"but it already contains {existing}"
             )
 
     def update(self, *args: Any, **kwargs: Any) -> None:

@@ -46,7 +46,7 @@ def filter_empty_layer_containers(layer_list: Iterable[Any]) -> list[Any]:
     Args:
         layer_list: layers and containers.
     """
-    found: list[Any] = []
+    layers: list[Any] = []
     waiting = list(layer_list)[::-1]
     seen: set[int] = set()
     while waiting:
@@ -55,10 +55,10 @@ def filter_empty_layer_containers(layer_list: Iterable[Any]) -> list[Any]:
             continue
         seen.add(id(obj))
         if is_layer(obj):
-            found.append(obj)
+            layers.append(obj)
         elif hasattr(obj, "layers"):
             waiting.extend(list(obj.layers)[::-1])
-    return found
+    return layers
 
 
 def gather_trainable_weights(

@@ -40,7 +40,7 @@ def camel_to_snake(value: str) -> str:
     Args:
         value: the name.
     """
-    return _CAPITAL.sub(lambda found: f"_{found[0]}", value).lower()
+    return _CAPITAL.sub(lambda match: f"_{match[0]}", value).lower()
 
 
 class Module(AutoTrackable):

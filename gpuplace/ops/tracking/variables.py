@@ -28,23 +28,23 @@ def _default_getter(
     **kwargs: Any,
 ) -> Any:
     """Return a resource variable, ignoring variable scopes."""
-    wanted = as_dtype(dtype)
+    kind = as_dtype(dtype)
     sizes = as_shape(shape)
     if initializer is None:
-        initializer = default_initializer(name, wanted)
+        initializer = default_initializer(name, kind)
     if not callable(initializer):
         if shape is not None:
             raise ValueError("If initializer is a constant, do not specify shape.")
         value = initializer
     else:
         if isinstance(initializer, type):
-            initializer = initializer(dtype=wanted)
-        given = {} if partition_info is None else {"partition_info": partition_info}
+            initializer = initializer(dtype=kind)
+        partition_args = {} if partition_info is None else {"partition_info": partition_info}
 
         def value() -> Any:
-            return initializer(sizes.as_list(), dtype=wanted, **given)
+            return initializer(sizes.as_list(), dtype=kind, **partition_args)
 
-    return Variable(initial_value=value, name=name, dtype=wanted.base_dtype, use_resource=True, **kwargs)
+    return Variable(initial_value=value, name=name, dtype=kind.base_dtype, use_resource=True, **kwargs)
 
 
 def add_variable(

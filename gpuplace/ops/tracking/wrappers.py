@@ -119,11 +119,11 @@ class ListWrapper(List, _ListBase):  # type: ignore[misc]
         if isinstance(key, slice):
             self._storage[key] = value
             for index in range(max(len(before), len(self._storage))):
-                known = before[index] if index < len(before) else None
+                existing = before[index] if index < len(before) else None
                 now = self._storage[index] if index < len(self._storage) else None
-                if isinstance(known, Trackable):
+                if isinstance(existing, Trackable):
                     self._non_append_mutation = True
-                if now is not None and now is not known:
+                if now is not None and now is not existing:
                     self._storage[index] = self._track_value(now, self._name_element(index))
         else:
             if isinstance(self._storage[key], Trackable):
@@ -218,7 +218,7 @@ class _DictWrapper(TrackableDataStructure, _DictBase):
         self._non_string_key = False
         self._external_modification = False
         for key, value in self._storage.items():
-            self._storage[key] = self._kept(key, value)
+            self._storage[key] = self._wrapped(key, value)
         self._last_wrapped_dict_snapshot: dict[Any, Any] | None = dict(self._storage)
 
     def _with_marks(self, copied: Any) -> Any:
@@ -276,24 +276,24 @@ class _DictWrapper(TrackableDataStructure, _DictBase):
             )
         return super()._checkpoint_dependencies
 
-    def _kept(self, key: Any, value: Any) -> Any:
+    def _wrapped(self, key: Any, value: Any) -> Any:
         """Return the value to store under a key; record a trackable value whose key is not a string."""
         if isinstance(key, str):
             try:
                 return self._track_value(value, name=key)
             except UntrackableError:
                 return wrap_or_unwrap(value)
-        kept = wrap_or_unwrap(value)
-        if isinstance(kept, Trackable) and not isinstance(value, NoDependency):
+        wrapped = wrap_or_unwrap(value)
+        if isinstance(wrapped, Trackable) and not isinstance(value, NoDependency):
             self._non_string_key = True
-        return kept
+        return wrapped
 
     def __getitem__(self, key: Any) -> Any:
         return self._storage[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._check_external_modification()
-        self._storage[key] = self._kept(key, value)
+        self._storage[key] = self._wrapped(key, value)
         self._update_snapshot()
 
     def __delitem__(self, key: Any) -> None:

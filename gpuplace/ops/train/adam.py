@@ -46,13 +46,13 @@ class AdamOptimizer(KernelOptimizer):
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
-        given = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-        super().__init__(use_locking, name, **given)
+        hyperparameters = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+        super().__init__(use_locking, name, **hyperparameters)
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         first = min(var_list, key=lambda variable: variable.name)
         for name in ("beta1", "beta2"):
-            self._create_non_slot_variable(self._given[name], f"{name}_power", colocate_with=first)
+            self._create_non_slot_variable(self._hyperparameters[name], f"{name}_power", colocate_with=first)
         super()._create_slots(var_list)
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
@@ -77,11 +77,11 @@ class AdamOptimizer(KernelOptimizer):
 
     def _on_rows(self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[..., Any]) -> Any:
         """Return the update from some rows; the means of all rows decay."""
-        given: dict[str, Any] = self._scalars()
-        given = {name: cast_to(value, var.dtype.base_dtype) for name, value in given.items()}
-        rate = given["lr"] * unary.sqrt(1 - given["beta2_power"]) / (1 - given["beta1_power"])
+        scalars: dict[str, Any] = self._scalars()
+        scalars = {name: cast_to(value, var.dtype.base_dtype) for name, value in scalars.items()}
+        rate = scalars["lr"] * unary.sqrt(1 - scalars["beta2_power"]) / (1 - scalars["beta1_power"])
         means = []
-        for slot_name, beta in (("m", given["beta1"]), ("v", given["beta2"])):
+        for slot_name, beta in (("m", scalars["beta1"]), ("v", scalars["beta2"])):
             slot = self.get_slot(var, slot_name)
             value: Any = grad if slot_name == "m" else grad * grad
             scaled = value * (1 - beta)
@@ -89,7 +89,7 @@ class AdamOptimizer(KernelOptimizer):
             with get_default_graph().control_dependencies([decayed]):
                 means.append(scatter_add(slot, indices, scaled))
         root: Any = unary.sqrt(means[1])
-        step = rate * means[0] / (root + given["epsilon"])
+        step = rate * means[0] / (root + scalars["epsilon"])
         update = state.assign_sub(var, step, use_locking=self._use_locking)
         return control.group(update, *means)
 

@@ -48,11 +48,11 @@ def get_global_step(graph: Graph | None = None) -> Any:
         TypeError: the object of that name is not an integer scalar.
     """
     graph = graph or get_default_graph()
-    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
-    if len(found) > 1:
+    candidates = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(candidates) > 1:
         return None
-    if found:
-        step = found[0]
+    if candidates:
+        step = candidates[0]
     else:
         try:
             step = graph.get_tensor_by_name("global_step:0")
@@ -102,8 +102,8 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
         TypeError: the object of that name is not an integer scalar.
     """
     graph = graph or get_default_graph()
-    found = get_global_step(graph)
-    return create_global_step(graph) if found is None else found
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
 
 
 def assert_global_step(global_step_tensor: TensorLike) -> None:
@@ -138,9 +138,9 @@ def global_step_read(graph: Graph | None = None) -> Any:
         An integer scalar; None without a global step.
     """
     graph = graph or get_default_graph()
-    found = graph.get_collection(_READ)
-    if found:
-        return found[0]
+    reads = graph.get_collection(_READ)
+    if reads:
+        return reads[0]
     step = get_global_step(graph)
     if step is None:
         return None

@@ -25,7 +25,7 @@ def _check_step(global_step: TensorLike, function: str) -> None:
         raise ValueError(f"global_step is required for {function}.")
 
 
-def _passed(
+def _decay_arguments(
     learning_rate: TensorLike, global_step: TensorLike, decay_steps: Any, decay_rate: Any, staircase: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the initial rate, the decay rate, and the number of decay periods so far, all in the rate's dtype."""
@@ -67,7 +67,7 @@ def exponential_decay(
     """
     _check_step(global_step, "exponential_decay")
     with name_scope(name, "ExponentialDecay") as scope:
-        rate, decay, passed = _passed(learning_rate, global_step, decay_steps, decay_rate, staircase)
+        rate, decay, passed = _decay_arguments(learning_rate, global_step, decay_steps, decay_rate, staircase)
         return elementwise.multiply(rate, elementwise.pow(decay, passed), name=scope)
 
 
@@ -126,7 +126,7 @@ def inverse_time_decay(
     """
     _check_step(global_step, "inverse_time_decay")
     with name_scope(name, "InverseTimeDecay") as scope:
-        rate, decay, passed = _passed(learning_rate, global_step, decay_steps, decay_rate, staircase)
+        rate, decay, passed = _decay_arguments(learning_rate, global_step, decay_steps, decay_rate, staircase)
         one = cast.cast(constant.constant(1), rate.dtype)
         return elementwise.divide(rate, elementwise.add(one, elementwise.multiply(decay, passed)), name=scope)
 
@@ -291,7 +291,7 @@ def linear_cosine_decay(
         periods, more, offset = (cast.cast(value, rate.dtype) for value in (num_periods, alpha, beta))
         step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
         left = (steps - step) / steps
-        return _along_a_wave(rate, left, step / steps, periods, more, offset, scope)
+        return _cosine_rate(rate, left, step / steps, periods, more, offset, scope)
 
 
 def noisy_linear_cosine_decay(
@@ -329,15 +329,15 @@ def noisy_linear_cosine_decay(
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
         steps: Any = cast.cast(decay_steps, rate.dtype)
         numbers = (initial_variance, variance_decay, num_periods, alpha, beta)
-        first_variance, power, periods, more, offset = (cast.cast(one, rate.dtype) for one in numbers)
+        first_variance, power, periods, more, offset = (cast.cast(item, rate.dtype) for item in numbers)
         step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
         left: Any = (steps - step) / steps
         spread = unary.sqrt(first_variance / elementwise.pow(1.0 + step, power))
         left = left + random_ops.random_normal(left.shape, stddev=spread)
-        return _along_a_wave(rate, left, step / steps, periods, more, offset, scope)
+        return _cosine_rate(rate, left, step / steps, periods, more, offset, scope)
 
 
-def _along_a_wave(
+def _cosine_rate(
     rate: TensorLike, left: TensorLike, way: Any, periods: Any, more: Any, offset: TensorLike, name: str
 ) -> Tensor:
     """Return the rate times the remaining fraction, along a cosine wave."""
@@ -368,8 +368,8 @@ def piecewise_constant(
     Raises:
         ValueError: types or lengths do not match.
     """
-    limits = [convert_to_tensor(one) for one in boundaries]
-    rates = [convert_to_tensor(one) for one in values]
+    limits = [convert_to_tensor(item) for item in boundaries]
+    rates = [convert_to_tensor(item) for item in values]
     step: Any = convert_to_tensor(x)
     kind = step.dtype.base_dtype
     for at, limit in enumerate(limits):

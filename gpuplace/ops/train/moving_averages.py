@@ -60,11 +60,11 @@ def _zero_debiased(average: Any, value: Any, rest: Any, name: str) -> Any:
     with variable_scope(average.op.name, values=[average, value, rest]) as scope:
         names = {variable.op.name for variable in scope.global_variables()}
 
-        def fresh(wanted: str) -> str:
-            if scope.reuse or f"{scope.name}/{wanted}" not in names:
-                return wanted
-            number = next(n for n in itertools.count(1) if f"{scope.name}/{wanted}_{n}" not in names)
-            return f"{wanted}_{number}"
+        def fresh(base: str) -> str:
+            if scope.reuse or f"{scope.name}/{base}" not in names:
+                return base
+            number = next(n for n in itertools.count(1) if f"{scope.name}/{base}_{n}" not in names)
+            return f"{base}_{number}"
 
         with graph.colocate_with(average.op):
             biased = get_variable(
@@ -100,10 +100,10 @@ def weighted_moving_average(
     """
     with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
 
-        def kept(what: str, like: Any) -> Any:
+        def kept(label: str, like: Any) -> Any:
             kind = like.dtype.base_dtype
             return get_variable(
-                what, like.get_shape(), kind, initializer=Zeros(), trainable=False, collections=collections
+                label, like.get_shape(), kind, initializer=Zeros(), trainable=False, collections=collections
             )
 
         total, weights = kept("value_x_weight", value), kept("weight", weight)
@@ -228,8 +228,8 @@ class ExponentialMovingAverage:
         if moving_avg_variables is not None:
             averaged = list(moving_avg_variables)
         names = {self.average_name(variable): variable for variable in averaged}
-        taken = {id(variable) for variable in averaged}
+        averaged_ids = {id(variable) for variable in averaged}
         for variable in get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):
-            if id(variable) not in taken and variable.op.name not in names:
+            if id(variable) not in averaged_ids and variable.op.name not in names:
                 names[variable.op.name] = variable
         return names

@@ -156,7 +156,7 @@ class Optimizer(Trackable):
         if callable(loss):
             loss = loss()
             if var_list is None:
-                var_list = _variables_behind(loss)
+                var_list = _trainable_dependencies(loss)
         loss = scaled_loss(loss)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
@@ -167,7 +167,7 @@ class Optimizer(Trackable):
             variables = flatten(var_list)
         if not variables:
             raise ValueError("No variables to optimize.")
-        found = gradients(
+        grads = gradients(
             loss,
             [_target(variable) for variable in variables],
             grad_ys=grad_loss,
@@ -176,8 +176,8 @@ class Optimizer(Trackable):
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
         if gate_gradients == self.GATE_GRAPH:
-            found = control.tuple(found)
-        pairs = list(zip(found, variables, strict=True))
+            grads = control.tuple(grads)
+        pairs = list(zip(grads, variables, strict=True))
         self._assert_valid_dtypes([variable for grad, variable in pairs if grad is not None])
         return pairs
 
@@ -277,9 +277,9 @@ class Optimizer(Trackable):
         with without_garbage_collection(), name_scope(name, self._name) as scope:
             self._prepare()
             updates = [
-                made
+                operation
                 for grad, variable in zip(reduced, variables, strict=True)
-                for made in extended.update(variable, update, args=(grad,), group=False)
+                for operation in extended.update(variable, update, args=(grad,), group=False)
             ]
             devices = extended.non_slot_devices(variables)
             finished = extended.update_non_slot(devices, lambda: self._finish(updates, "update"), group=False)
@@ -317,10 +317,10 @@ class Optimizer(Trackable):
     def variables(self) -> list[Any]:
         """Return the slots and other variables that the optimizer made in the default graph, by name."""
         graph = get_default_graph()
-        made = [variable for (_, of), variable in self._non_slots.items() if of is graph]
+        created = [variable for (_, of), variable in self._non_slots.items() if of is graph]
         for slots in self._slots.values():
-            made += [variable for (of, _), variable in slots.items() if of is graph]
-        return sorted(made, key=lambda variable: variable.name)
+            created += [variable for (of, _), variable in slots.items() if of is graph]
+        return sorted(created, key=lambda variable: variable.name)
 
     def get_slot_names(self) -> list[str]:
         """Return the names of its slots."""
@@ -360,15 +360,15 @@ class Optimizer(Trackable):
     ) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
-            made = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
-            self._keep_slot(var, slot_name, made)
+            slot = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+            self._keep_slot(var, slot_name, slot)
         return slots[_key(var)]
 
     def _keep_slot(self, var: Any, slot_name: str, slot: Any) -> None:
         """Record a slot, and restore values from checkpoints that wait for it, the latest restore first."""
         self._slot_dict(slot_name)[_key(var)] = slot
         waiting = self._deferred_slot_restorations.pop((slot_name, _key(var)), [])
-        for position in sorted(waiting, key=lambda one: one.restore_uid, reverse=True):
+        for position in sorted(waiting, key=lambda item: item.restore_uid, reverse=True):
             position.restore(slot)
 
     # Object-based checkpoints: slots by variable, other variables by name, for the default graph only
@@ -386,16 +386,18 @@ class Optimizer(Trackable):
     @property
     def _checkpoint_dependencies(self) -> list[TrackableReference]:
         graph = get_default_graph()
-        made = [
+        dependencies = [
             TrackableReference(name, variable)
             for (name, of), variable in sorted(self._non_slots.items(), key=lambda item: item[0][0])
             if of is graph
         ]
-        return [*super()._checkpoint_dependencies, *made]
+        return [*super()._checkpoint_dependencies, *dependencies]
 
     def _lookup_dependency(self, name: str) -> Any:
-        found = super()._lookup_dependency(name)
-        return self._get_non_slot_variable(name, graph=get_default_graph()) if found is None else found
+        dependency = super()._lookup_dependency(name)
+        return (
+            self._get_non_slot_variable(name, graph=get_default_graph()) if dependency is None else dependency
+        )
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         key = (name, colocate_with.graph)
@@ -483,15 +485,15 @@ class KernelOptimizer(Optimizer):
     _kernel_slots: Mapping[str, str] = {}
     """The kernel's inputs for slots -> the slots."""
 
-    def __init__(self, use_locking: bool, name: str, **given: Any) -> None:
+    def __init__(self, use_locking: bool, name: str, **hyperparameters: Any) -> None:
         super().__init__(use_locking, name)
-        self._given = given
+        self._hyperparameters = hyperparameters
         """Hyperparameters by name: numbers, tensors, or functions that return one."""
         self._tensors: dict[str, Any] = {}
         """The hyperparameters as tensors, while updates are built."""
 
     def _prepare(self) -> None:
-        values = {name: self._call_if_callable(value) for name, value in self._given.items()}
+        values = {name: self._call_if_callable(value) for name, value in self._hyperparameters.items()}
         self._tensors = {name: convert_to_tensor(value, name=name) for name, value in values.items()}
 
     def _scalars(self) -> dict[str, Tensor]:
@@ -515,8 +517,8 @@ class KernelOptimizer(Optimizer):
     def _apply(self, prefix: str, var: Any, grad: Tensor, indices: Tensor | None) -> Operation:
         resource = prefix.startswith("Resource")
         dtype = grad.dtype.base_dtype if resource else var.dtype.base_dtype
-        found = {name: self.get_slot(var, slot_name) for name, slot_name in self._kernel_slots.items()}
-        slots: dict[str, Any] = {name: slot.handle if resource else slot for name, slot in found.items()}
+        own_slots = {name: self.get_slot(var, slot_name) for name, slot_name in self._kernel_slots.items()}
+        slots: dict[str, Any] = {name: slot.handle if resource else slot for name, slot in own_slots.items()}
         scalars: dict[str, Any] = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
         is_delta = indices is None and self._op.endswith("GradientDescent")
         gradient: dict[str, Any] = {"delta" if is_delta else "grad": grad}
@@ -559,7 +561,7 @@ def _key(var: Any) -> tuple[Graph, str]:
     return op.graph, op.name
 
 
-def _variables_behind(loss: Tensor) -> list[Any]:
+def _trainable_dependencies(loss: Tensor) -> list[Any]:
     """Return the trainable variables that a tensor depends on."""
     seen: set[Operation] = set()
     queue = [loss.op]

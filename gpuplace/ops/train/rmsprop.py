@@ -40,8 +40,13 @@ class RMSPropOptimizer(KernelOptimizer):
         centered: bool = False,
         name: str = "RMSProp",
     ) -> None:
-        given = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
-        super().__init__(use_locking, name, **given)
+        hyperparameters = {
+            "learning_rate": learning_rate,
+            "decay": decay,
+            "momentum": momentum,
+            "epsilon": epsilon,
+        }
+        super().__init__(use_locking, name, **hyperparameters)
         self._centered = centered
         self._op = "CenteredRMSProp" if centered else "RMSProp"
         self._kernel_slots = {**({"mg": "mg"} if centered else {}), "ms": "rms", "mom": "momentum"}

@@ -95,11 +95,11 @@ def _gradient_position(op: Operation) -> int:
 
 def _gradient_fits(op: Operation, shape: TensorShape) -> TensorShape:
     """Return the variable's shape merged with that of the gradient, or with that of its rows."""
-    given = op.inputs[_gradient_position(op)].shape
+    gradient_shape = op.inputs[_gradient_position(op)].shape
     if "SparseApply" not in op.type:
-        return merge_shapes(shape, given)
+        return merge_shapes(shape, gradient_shape)
     if shape.sizes:
-        merge_shapes(TensorShape.of((None, *shape.sizes[1:])), given)
+        merge_shapes(TensorShape.of((None, *shape.sizes[1:])), gradient_shape)
     return shape
 
 

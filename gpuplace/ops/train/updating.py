@@ -86,8 +86,8 @@ def to_all(
             run(grads[part], *numbers, *[result[part] for result in results])
             return
         parts = formula(np, *[value[part] for value in flat], *before, grads[part], *after, **attrs)
-        for result, made in zip(results, parts, strict=True):
-            result[part] = made
+        for result, new_part in zip(results, parts, strict=True):
+            result[part] = new_part
 
     over(np, grads.size, nbytes // grads.size * (2 * len(values) + 1), piece)
     return new

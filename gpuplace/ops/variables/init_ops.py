@@ -470,10 +470,10 @@ class Identity(Initializer):
 
 def floating(dtype: DTypeLike) -> DType:
     """Return a floating dtype; raise ValueError for any other."""
-    found = as_dtype(dtype)
-    if not found.is_floating:
-        raise ValueError(f"Expected floating point type, got {found}.")
-    return found
+    kind = as_dtype(dtype)
+    if not kind.is_floating:
+        raise ValueError(f"Expected floating point type, got {kind}.")
+    return kind
 
 
 def _full_shape(shape: Any, partition_info: Any) -> list[int]:

@@ -176,9 +176,9 @@ def is_variable_initialized(variable: Any) -> Tensor:
 
 
 def _all_variables_or_ops() -> list[Any]:
-    found = global_variables() + local_variables()
-    if found:
-        return found
+    variables = global_variables() + local_variables()
+    if variables:
+        return variables
     operations = get_default_graph().get_operations()
     return [
         op.outputs[0]

@@ -83,7 +83,7 @@ class PartitionedVariable:
         self._shape = as_shape(shape)
         self._dtype = dtype
         self._partitions = list(partitions)
-        self._variable_list = sorted(variable_list, key=lambda one: one._get_save_slice_info().var_offset)
+        self._variable_list = sorted(variable_list, key=lambda item: item._get_save_slice_info().var_offset)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._variable_list)
@@ -214,7 +214,7 @@ class PartitionedVariable:
         return self._changed("assign_sub", value, use_locking, name, read_value)
 
     def _changed(
-        self, how: str, value: Any, use_locking: bool, name: str | None, read_value: bool
+        self, method: str, value: Any, use_locking: bool, name: str | None, read_value: bool
     ) -> list[Any]:
         axes = self._partition_axes()
         if len(axes) > 1:
@@ -233,7 +233,7 @@ class PartitionedVariable:
             sizes = [variable.shape[axes[0]].value for variable in self._variable_list]
             values = joining.split(value, sizes, axis=axes[0])
         return [
-            getattr(variable, how)(part, use_locking=use_locking, name=name, read_value=read_value)
+            getattr(variable, method)(part, use_locking=use_locking, name=name, read_value=read_value)
             for variable, part in zip(self._variable_list, values, strict=True)
         ]
 
@@ -459,9 +459,9 @@ def min_max_variable_partitioner(
             raise ValueError(f"Can not partition variable along axis {axis} when shape is only {shape}")
         sizes = [int(size) for size in shape]
         element = bytes_per_string_element if dtype.base_dtype.name == "string" else dtype.size
-        wanted = math.ceil(math.prod(sizes) * element / min_slice_size)
+        parts = math.ceil(math.prod(sizes) * element / min_slice_size)
         partitions = [1] * len(sizes)
-        partitions[axis] = max(1, min(sizes[axis], max_partitions, wanted))
+        partitions[axis] = max(1, min(sizes[axis], max_partitions, parts))
         return partitions
 
     return partitioner

@@ -21,12 +21,12 @@ from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.array import joining, reshaping
-from gpuplace.ops.array.gather import shape_taken_nd, taken, taken_nd
+from gpuplace.ops.array.gather import gather_nd_shape, gather_slices, gather_slices_nd
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, scalar_shape
-from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
+from gpuplace.ops.variables.scatter import METHODS, check_indices, scattered
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 
@@ -99,8 +99,8 @@ def zeros_dtype(tensor: Tensor) -> DType:
     dtype = tensor.dtype.base_dtype
     if dtype.name != "resource":
         return dtype
-    found: DType = _attrs_of_variable(tensor).get("dtype", float32)
-    return found
+    kind: DType = _attrs_of_variable(tensor).get("dtype", float32)
+    return kind
 
 
 # ReadVariableOp, VariableShape, VarIsInitializedOp, DestroyResourceOp
@@ -292,7 +292,7 @@ def _gather_shape(op: Operation) -> list[TensorShape]:
 def _gather(xp: ArrayModule, resource: ResourceHandle, indices: Array, *, batch_dims: int, ctx: Any) -> Array:
     value = resource.variable.value
     if batch_dims:
-        return taken(xp, value, indices, batch_dims, batch_dims, ctx)
+        return gather_slices(xp, value, indices, batch_dims, batch_dims, ctx)
     check_indices(xp, indices, value.shape[0])
     return xp.take(value, indices, axis=0)
 
@@ -328,12 +328,12 @@ def resource_gather_nd(
 
 @shape_function("ResourceGatherNd")
 def _gather_nd_shape(op: Operation) -> list[TensorShape]:
-    return [shape_taken_nd(handle_shape(op.inputs[0]), op.inputs[1].shape)]
+    return [gather_nd_shape(handle_shape(op.inputs[0]), op.inputs[1].shape)]
 
 
 @compute("ResourceGatherNd", reads_only=True)
 def _gather_nd(xp: ArrayModule, resource: ResourceHandle, indices: Array, *, ctx: Any) -> Array:
-    return taken_nd(xp, resource.variable.value, indices, ctx)
+    return gather_slices_nd(xp, resource.variable.value, indices, ctx)
 
 
 @gradient("ResourceGatherNd")
@@ -346,14 +346,14 @@ def _gather_nd_gradient(op: Operation, grad: Any) -> tuple[Any, None]:
 
 
 def resource_scatter(
-    how: str, resource: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None
+    method: str, resource: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Operation:
-    """Apply ``updates`` to rows of the variable that a handle refers to; ``how`` as in ``scatter.scattered``."""
-    op_type = f"ResourceScatter{how.capitalize()}"
+    """Apply ``updates`` to rows of the variable that a handle refers to; ``method`` as in ``scatter.scattered``."""
+    op_type = f"ResourceScatter{method.capitalize()}"
     return apply_op(op_type, name, resource=resource, indices=indices, updates=updates)
 
 
-_SCATTER_OPS = tuple(f"ResourceScatter{how.capitalize()}" for how in HOWS)
+_SCATTER_OPS = tuple(f"ResourceScatter{method.capitalize()}" for method in METHODS)
 
 
 @shape_function(*_SCATTER_OPS)
@@ -366,11 +366,11 @@ def _scatter_shape(op: Operation) -> list[TensorShape]:
 
 @binder(*_SCATTER_OPS)
 def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., tuple[()]]:
-    how = op.type.removeprefix("ResourceScatter").lower()
+    method = op.type.removeprefix("ResourceScatter").lower()
 
     def scatter(resource: ResourceHandle, indices: Any, updates: Any) -> tuple[()]:
         resource.variable.update(
-            lambda old, is_own: scattered(xp, how, old, indices, updates, in_place=is_own)
+            lambda old, is_own: scattered(xp, method, old, indices, updates, in_place=is_own)
         )
         return ()
 

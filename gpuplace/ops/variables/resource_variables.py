@@ -305,7 +305,7 @@ class ResourceVariable(Variable):
 
     def _scatter(
         self,
-        how: str,
+        method: str,
         indices: TensorLike,
         updates: TensorLike,
         name: str | None = None,
@@ -313,13 +313,13 @@ class ResourceVariable(Variable):
     ) -> Any:
         with graph_for(self).as_default():
             values = convert_to_tensor(updates, self._dtype)
-            return self._after(resource_scatter(how, self._handle, indices, values, name), True)
+            return self._after(resource_scatter(method, self._handle, indices, values, name), True)
 
     def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
         with graph_for(self).as_default():
             tensor = convert_to_tensor(value, self._dtype)
-            made = apply_op("ResourceStridedSliceAssign", name, ref=self._handle, value=tensor, **bounds)
-            return self._after(made, True)
+            op = apply_op("ResourceStridedSliceAssign", name, ref=self._handle, value=tensor, **bounds)
+            return self._after(op, True)
 
     def _after(self, op: Operation, read_value: bool) -> Any:
         return _UnreadVariable(self, op) if read_value else op

@@ -67,7 +67,7 @@ def initialize_resources(resource_list: Sequence[Any], name: str = "init") -> Op
     """
     if not resource_list:
         return no_op(name=name)
-    return group(*[one.create for one in resource_list], name=name)
+    return group(*[item.create for item in resource_list], name=name)
 
 
 def report_uninitialized_resources(
@@ -82,9 +82,9 @@ def report_uninitialized_resources(
     Returns:
         A string vector.
     """
-    found = [*shared_resources(), *local_resources()] if resource_list is None else resource_list
+    resources = [*shared_resources(), *local_resources()] if resource_list is None else resource_list
     with name_scope(name), get_default_graph().device("/cpu:0"):
-        if not found:
+        if not resources:
             return constant([], dtype=string)
-        is_missing = logical_not(stack([one.is_initialized for one in found]))
-        return boolean_mask(constant([one.handle.name for one in found]), is_missing)
+        is_missing = logical_not(stack([item.is_initialized for item in resources]))
+        return boolean_mask(constant([item.handle.name for item in resources]), is_missing)

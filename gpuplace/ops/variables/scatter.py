@@ -16,7 +16,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.shapes import brackets
 from gpuplace.typing import Array, ArrayModule
 
-HOWS = ("update", "add", "sub", "mul", "div", "min", "max")
+METHODS = ("update", "add", "sub", "mul", "div", "min", "max")
 """Update methods; each has an op of that name."""
 
 UFUNCS = {"add": "add", "sub": "subtract", "min": "minimum", "max": "maximum"}
@@ -29,12 +29,12 @@ _POSITIONS = 1 << 18
 """Maximum number of elements to process at once."""
 
 
-def scattered(xp: Any, how: str, array: Any, indices: Any, updates: Any, *, in_place: bool = False) -> Any:
+def scattered(xp: Any, method: str, array: Any, indices: Any, updates: Any, *, in_place: bool = False) -> Any:
     """Return ``array`` with ``updates`` applied to its rows ``indices``; updates of equal indices are all applied.
 
     Args:
         xp: numpy or cupy.
-        how: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``min`` or ``max``.
+        method: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``min`` or ``max``.
         array: ``[rows, ...]``.
         indices: integers of any shape.
         updates: ``indices.shape + array.shape[1:]``, or a scalar.
@@ -50,19 +50,19 @@ def scattered(xp: Any, how: str, array: Any, indices: Any, updates: Any, *, in_p
             f"updates.shape {brackets(updates.shape)}, indices.shape {brackets(indices.shape)}, "
             f"params.shape {brackets(array.shape)}"
         )
-    return apply_at(xp, how, array if in_place else array.copy(), indices, updates)
+    return apply_at(xp, method, array if in_place else array.copy(), indices, updates)
 
 
-def apply_at(xp: Any, how: str, array: Any, index: Any, updates: Any) -> Array:
+def apply_at(xp: Any, method: str, array: Any, index: Any, updates: Any) -> Array:
     """Apply ``updates`` to ``array[index]`` in place, in sequence for repeated positions; return the array."""
-    if how == "update":
+    if method == "update":
         array[index] = updates
-    elif how in UFUNCS:
-        _at(xp, getattr(xp, UFUNCS[how]), array, index, updates)
-    elif how == "mul" and xp is np:
+    elif method in UFUNCS:
+        _at(xp, getattr(xp, UFUNCS[method]), array, index, updates)
+    elif method == "mul" and xp is np:
         _at(xp, np.multiply, array, index, updates)
     else:
-        _one_by_one(xp, how, array, index, updates)
+        _one_by_one(xp, method, array, index, updates)
     return array
 
 
@@ -89,7 +89,7 @@ def _at(xp: Any, ufunc: Any, array: Any, index: Any, updates: Any) -> None:
         ufunc.at(flat, (rows[some, None] * width + columns).reshape(-1), values[some].reshape(-1))
 
 
-def _one_by_one(xp: ArrayModule, how: str, array: Array, index: Array, updates: Array) -> None:
+def _one_by_one(xp: ArrayModule, method: str, array: Array, index: Array, updates: Array) -> None:
     """Apply updates in sequence: for quotients, and for products in CuPy, which has no unbuffered ufunc for them."""
     parts = index if isinstance(index, tuple) else (index,)
     count = parts[0].size
@@ -98,7 +98,7 @@ def _one_by_one(xp: ArrayModule, how: str, array: Array, index: Array, updates: 
     rows = xp.broadcast_to(updates, parts[0].shape + inner).reshape((count, *inner))
     for i in range(count):
         at = tuple(int(part[i]) for part in flat)
-        array[at] = array[at] * rows[i] if how == "mul" else array[at] / rows[i]
+        array[at] = array[at] * rows[i] if method == "mul" else array[at] / rows[i]
 
 
 def check_indices(xp: ArrayModule, indices: Array, limit: int) -> None:

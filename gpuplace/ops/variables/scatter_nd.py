@@ -30,7 +30,7 @@ from gpuplace.typing import Array, ArrayModule, TensorLike, VariableLike
 
 __all__ = ["batch_scatter_update", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"]
 
-_REFERENCES = tuple(f"ScatterNd{how}" for how in ("Update", "Add", "Sub"))
+_REFERENCES = tuple(f"ScatterNd{method}" for method in ("Update", "Add", "Sub"))
 _RESOURCES = tuple(f"Resource{op_type}" for op_type in _REFERENCES)
 
 
@@ -41,16 +41,16 @@ def _scatter(
     use_locking: bool = False,
     name: str | None = None,
     *,
-    how: str = "",
+    method: str = "",
 ) -> Any:
     arguments = {"indices": indices, "updates": updates, "use_locking": use_locking}
     if not isinstance(ref, ResourceVariable):
-        return apply_op(f"ScatterNd{how}", name, ref=ref, **arguments).outputs[0]
+        return apply_op(f"ScatterNd{method}", name, ref=ref, **arguments).outputs[0]
     with ref.graph.as_default():
-        return ref._after(apply_op(f"ResourceScatterNd{how}", name, ref=ref.handle, **arguments), True)
+        return ref._after(apply_op(f"ResourceScatterNd{method}", name, ref=ref.handle, **arguments), True)
 
 
-@variant_of(_scatter, how="Update", use_locking=True)
+@variant_of(_scatter, method="Update", use_locking=True)
 def scatter_nd_update() -> None:
     """Assign updates at index vectors of a variable.
 
@@ -78,7 +78,7 @@ def scatter_nd_update() -> None:
     """
 
 
-@variant_of(_scatter, how="Add")
+@variant_of(_scatter, method="Add")
 def scatter_nd_add() -> None:
     """Add updates at index vectors of a variable; updates of equal vectors accumulate.
 
@@ -99,7 +99,7 @@ def scatter_nd_add() -> None:
     """
 
 
-@variant_of(_scatter, how="Sub")
+@variant_of(_scatter, method="Sub")
 def scatter_nd_sub() -> None:
     """Subtract updates at index vectors of a variable; updates of equal vectors accumulate.
 
@@ -151,12 +151,12 @@ def _scatter_resource(
 
 
 def _change(xp: ArrayModule, storage: VariableStorage, indices: Array, updates: Any, ctx: Any) -> None:
-    given = -updates if ctx.op.type.endswith("Sub") else updates
+    values = -updates if ctx.op.type.endswith("Sub") else updates
     adds = not ctx.op.type.endswith("Update")
     indices = indices[:, None] if indices.ndim == 1 else indices  # as TensorFlow's variable kernels expect
 
     def changed(old: Any, is_own: bool) -> Any:
-        return scattered_nd(xp, old if is_own else old.copy(), indices, given, ctx, add=adds)
+        return scattered_nd(xp, old if is_own else old.copy(), indices, values, ctx, add=adds)
 
     storage.update(changed)
 
@@ -201,7 +201,7 @@ def batch_scatter_update(
             raise ValueError("batch_gather does not allow indices with unknown shape.")
         sizes = shape_of(places)
         columns = [_along(places, sizes, axis, rank) for axis in range(rank - 1)]
-        return _scatter(ref, stack([*columns, places], axis=-1), updates, use_locking, how="Update")
+        return _scatter(ref, stack([*columns, places], axis=-1), updates, use_locking, method="Update")
 
 
 def _along(places: Tensor, sizes: Tensor, axis: int, rank: int) -> Tensor:

@@ -24,7 +24,7 @@ from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import same_shape, scalar_shape
-from gpuplace.ops.variables.scatter import HOWS, scattered
+from gpuplace.ops.variables.scatter import METHODS, scattered
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike, VariableLike
@@ -282,17 +282,17 @@ def _scatter(
     use_locking: bool = False,
     name: str | None = None,
     *,
-    how: str = "",
+    method: str = "",
 ) -> Any:
     holder: Any = ref
     if not _is_reference(holder):
-        return holder._scatter(how, indices, updates, name)
-    op_type = f"Scatter{how.capitalize()}"
+        return holder._scatter(method, indices, updates, name)
+    op_type = f"Scatter{method.capitalize()}"
     arguments = {"ref": ref, "indices": indices, "updates": updates, "use_locking": use_locking}
     return apply_op(op_type, name, **arguments).outputs[0]
 
 
-@variant_of(_scatter, how="update", use_locking=True)
+@variant_of(_scatter, method="update", use_locking=True)
 def scatter_update() -> None:
     """Replace rows of a variable.
 
@@ -315,7 +315,7 @@ def scatter_update() -> None:
     """
 
 
-@variant_of(_scatter, how="add")
+@variant_of(_scatter, method="add")
 def scatter_add() -> None:
     """Add to rows of a variable.
 
@@ -345,7 +345,7 @@ def scatter_add() -> None:
     """
 
 
-@variant_of(_scatter, how="sub")
+@variant_of(_scatter, method="sub")
 def scatter_sub() -> None:
     """Subtract from rows of a variable.
 
@@ -368,7 +368,7 @@ def scatter_sub() -> None:
     """
 
 
-@variant_of(_scatter, how="mul")
+@variant_of(_scatter, method="mul")
 def scatter_mul() -> None:
     """Multiply rows of a variable.
 
@@ -391,7 +391,7 @@ def scatter_mul() -> None:
     """
 
 
-@variant_of(_scatter, how="div")
+@variant_of(_scatter, method="div")
 def scatter_div() -> None:
     """Divide rows of a variable.
 
@@ -414,7 +414,7 @@ def scatter_div() -> None:
     """
 
 
-@variant_of(_scatter, how="min")
+@variant_of(_scatter, method="min")
 def scatter_min() -> None:
     """Take the elementwise minimum of rows of a variable and updates.
 
@@ -437,7 +437,7 @@ def scatter_min() -> None:
     """
 
 
-@variant_of(_scatter, how="max")
+@variant_of(_scatter, method="max")
 def scatter_max() -> None:
     """Take the elementwise maximum of rows of a variable and updates.
 
@@ -460,7 +460,7 @@ def scatter_max() -> None:
     """
 
 
-_SCATTER_OPS = tuple(f"Scatter{how.capitalize()}" for how in HOWS)
+_SCATTER_OPS = tuple(f"Scatter{method.capitalize()}" for method in METHODS)
 
 
 @shape_function(*_SCATTER_OPS)
@@ -473,10 +473,10 @@ def _scatter_shape(op: Operation) -> list[TensorShape]:
 
 @binder(*_SCATTER_OPS)
 def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., VariableStorage]:
-    how = op.type.removeprefix("Scatter").lower()
+    method = op.type.removeprefix("Scatter").lower()
 
     def scatter(ref: VariableStorage, indices: Any, updates: Any) -> VariableStorage:
-        ref.update(lambda old, is_own: scattered(xp, how, old, indices, updates, in_place=is_own))
+        ref.update(lambda old, is_own: scattered(xp, method, old, indices, updates, in_place=is_own))
         return ref
 
     return scatter

@@ -241,15 +241,15 @@ class VariableScope:
             ValueError: as for ``get_variable``, or ``initializer`` is a value of another dtype than ``dtype``.
         """
 
-        def first(given: Any, default: Any) -> Any:
-            return default if given is None else given
+        def first(value: Any, default: Any) -> Any:
+            return default if value is None else value
 
         with get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
-                found = convert_to_tensor(initializer).dtype.base_dtype
-                if found != as_dtype(dtype):
+                value_type = convert_to_tensor(initializer).dtype.base_dtype
+                if value_type != as_dtype(dtype):
                     raise ValueError(
-                        f"Initializer type '{found}' and explicit dtype '{as_dtype(dtype)}' don't match."
+                        f"Initializer type '{value_type}' and explicit dtype '{as_dtype(dtype)}' don't match."
                     )
             return var_store.get_variable(
                 f"{self.name}/{name}" if self.name else name,
@@ -302,8 +302,8 @@ class _ScopeStore(threading.local):
 
     def close_below(self, name: str) -> None:
         """Release the names below a scope that ends."""
-        for known in self._below.get(name, ()):
-            self.counts[known] = 0
+        for scope in self._below.get(name, ()):
+            self.counts[scope] = 0
 
 
 def _store(key: tuple[str], make: type[Store]) -> Store:
@@ -602,15 +602,15 @@ def _opened(
     with contextlib.ExitStack() as stack:
         stack.enter_context(graph.as_default())
         is_scope = isinstance(name_or_scope, VariableScope)
-        wanted = (
+        requested = (
             name_or_scope.name.split("/")[-1]
             if is_scope
             else (default_name if name_or_scope is None else name_or_scope)
         )
         opened: str | None = None
         if auxiliary_name_scope:
-            if wanted:
-                opened = stack.enter_context(graph.name_scope(wanted))
+            if requested:
+                opened = stack.enter_context(graph.name_scope(requested))
         else:
             opened = (graph.get_name_scope() + "/") if graph.get_name_scope() else ""
         store = _scope_store()
@@ -715,7 +715,7 @@ def variable_creator_scope(variable_creator: Function, priority: int = 100) -> I
     """
     graph = get_default_graph()
     outer = graph._of_thread.variable_creators
-    inner = tuple(sorted([*outer, (priority, variable_creator)], key=lambda one: one[0]))
+    inner = tuple(sorted([*outer, (priority, variable_creator)], key=lambda item: item[0]))
     graph._of_thread.variable_creators = inner
     try:
         yield

@@ -185,10 +185,10 @@ class VariableStore:
         if isinstance(initializer, Tensor):
             shape = shape.merge_with(initializer.shape)
         partitions = None if reuse and partitioner is None else partitions_of(partitioner, shape, dtype)
-        found = self.partitioned.get(name)
-        if found is not None:
-            self._check_partitioned(found, shape, dtype, reuse, partitions)
-            return found
+        existing = self.partitioned.get(name)
+        if existing is not None:
+            self._check_partitioned(existing, shape, dtype, reuse, partitions)
+            return existing
         if reuse is True or partitions is None:
             raise ValueError(
                 f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
@@ -221,33 +221,33 @@ class VariableStore:
             )
             part._set_save_slice_info(SaveSliceInfo(name, sizes, offset, part_sizes))
             parts.append(part)
-        made = PartitionedVariable(name, shape, dtype, parts, partitions)
-        self.partitioned[name] = made
-        return made
+        variable = PartitionedVariable(name, shape, dtype, parts, partitions)
+        self.partitioned[name] = variable
+        return variable
 
     def _check_partitioned(
         self,
-        found: PartitionedVariable,
+        existing: PartitionedVariable,
         shape: TensorShape,
         dtype: DType,
         reuse: Any,
         partitions: list[int] | None,
     ) -> None:
         """Raise ValueError unless an existing partitioned variable may be shared and matches the request."""
-        name = found.name
+        name = existing.name
         if reuse is False:
             raise ValueError(
                 f"Partitioned variable with name {name} already exists. Did you mean to set reuse=True or "
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
         start = f"Trying to reuse partitioned variable {name}, but specified"
-        if not shape.is_compatible_with(found.get_shape()):
-            raise ValueError(f"{start} shape {shape} and found shape {found.get_shape()}.")
-        if not dtype.is_compatible_with(found.dtype):
-            raise ValueError(f"{start} dtype {dtype.name} and found dtype {found.dtype.name}.")
-        if partitions is not None and found._get_partitions() != partitions:
+        if not shape.is_compatible_with(existing.get_shape()):
+            raise ValueError(f"{start} shape {shape} and found shape {existing.get_shape()}.")
+        if not dtype.is_compatible_with(existing.dtype):
+            raise ValueError(f"{start} dtype {dtype.name} and found dtype {existing.dtype.name}.")
+        if partitions is not None and existing._get_partitions() != partitions:
             raise ValueError(
-                f"{start} partitions {partitions} and found partitions {found._get_partitions()}."
+                f"{start} partitions {partitions} and found partitions {existing._get_partitions()}."
             )
 
     def _check_parts(self, name: str, count: int) -> None:
@@ -285,9 +285,9 @@ class VariableStore:
         from_value = initializer is not None and not callable(initializer)
         if shape is not None and from_value:
             raise ValueError("If initializer is a constant, do not specify shape.")
-        wanted = as_shape(shape)
+        requested = as_shape(shape)
         if name in self.variables:
-            return self._existing(name, wanted, dtype, reuse)
+            return self._existing(name, requested, dtype, reuse)
         if reuse is True:
             raise ValueError(
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
@@ -295,7 +295,9 @@ class VariableStore:
             )
         if initializer is None:
             initializer = default_initializer(name, dtype)
-        initial_value, variable_dtype = _initial_value(initializer, from_value, wanted, dtype, partition_info)
+        initial_value, variable_dtype = _initial_value(
+            initializer, from_value, requested, dtype, partition_info
+        )
         variable = Variable(
             initial_value,
             name=name,
@@ -315,27 +317,27 @@ class VariableStore:
         return variable
 
     def _existing(self, name: str, shape: TensorShape, dtype: DType, reuse: Any) -> Any:
-        found = self.variables[name]
+        variable = self.variables[name]
         if reuse is False:
             message = (
                 f"Variable {name} already exists, disallowed. "
                 "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
             )
-            if isinstance(found, ResourceVariable):
+            if isinstance(variable, ResourceVariable):
                 raise ValueError(message)
-            frames: list[Frame] = [f for f in found.op.traceback[::-1] if not is_own(f.filename)][:5]
+            frames: list[Frame] = [f for f in variable.op.traceback[::-1] if not is_own(f.filename)][:5]
             lines = "".join(format_list(frames))
             raise ValueError(f"{message} Originally defined at:\n\n{lines}")
-        if not shape.is_compatible_with(found.get_shape()):
+        if not shape.is_compatible_with(variable.get_shape()):
             raise ValueError(
-                f"Trying to share variable {name}, but specified shape {shape} and found shape {found.get_shape()}."
+                f"Trying to share variable {name}, but specified shape {shape} and found shape {variable.get_shape()}."
             )
-        if not dtype.is_compatible_with(found.dtype):
+        if not dtype.is_compatible_with(variable.dtype):
             raise ValueError(
                 f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype "
-                f"{found.dtype.name}."
+                f"{variable.dtype.name}."
             )
-        return found
+        return variable
 
 
 def _initial_value(

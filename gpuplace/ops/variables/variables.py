@@ -38,7 +38,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.tracking.base import VARIABLE_VALUE_KEY, Trackable
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
-from gpuplace.ops.variables.scatter import HOWS
+from gpuplace.ops.variables.scatter import METHODS
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
 from gpuplace.typing import DeviceLike, DTypeLike, InitializerLike, ShapeLike, TensorLike
 
@@ -178,13 +178,13 @@ class _VariableType(type):
         make: Callable[..., Any] = super().__call__
         if cls is not Variable or not creators:
             return make(*args, **kwargs)
-        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
-        given.apply_defaults()
-        del given.arguments["self"]
+        bound = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        del bound.arguments["self"]
         make = functools.partial(_without_parent, make)
         for _, creator in creators:
             make = functools.partial(creator, make)
-        return make(**given.arguments)
+        return make(**bound.arguments)
 
 
 class Variable(Trackable, metaclass=_VariableType):
@@ -541,7 +541,7 @@ class Variable(Trackable, metaclass=_VariableType):
         raise NotImplementedError
 
     def _scatter(
-        self, how: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
+        self, method: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
     ) -> Any:
         raise NotImplementedError
 
@@ -582,21 +582,21 @@ for _name in Tensor.OVERLOADABLE_OPERATORS:
 
 def _part(self: Variable, key: Any) -> Tensor:
     """Return a slice of the value, with an ``assign`` method for that slice of the variable."""
-    found: Tensor = slicing.slice_of(self.value(), key, self)
-    return found
+    part: Tensor = slicing.slice_of(self.value(), key, self)
+    return part
 
 
 setattr(Variable, "__getitem__", _part)  # noqa: B010 - an assignment would be no method to a type checker
 
 
-def _scatter_method(how: str) -> Callable[..., Any]:
+def _scatter_method(method: str) -> Callable[..., Any]:
     def scatter(self: Variable, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
-        return self._scatter(how, sparse_delta.indices, sparse_delta.values, name, use_locking)
+        return self._scatter(method, sparse_delta.indices, sparse_delta.values, name, use_locking)
 
-    scatter.__name__ = f"scatter_{how}"
-    scatter.__doc__ = f"""Scatter slices into the variable: ``tf.scatter_{how}``.
+    scatter.__name__ = f"scatter_{method}"
+    scatter.__doc__ = f"""Scatter slices into the variable: ``tf.scatter_{method}``.
 
     Args:
         sparse_delta: ``IndexedSlices`` whose values have the variable's type.
@@ -614,8 +614,8 @@ def _scatter_method(how: str) -> Callable[..., Any]:
     return scatter
 
 
-for _how in HOWS:
-    setattr(Variable, f"scatter_{_how}", _scatter_method(_how))
+for _method in METHODS:
+    setattr(Variable, f"scatter_{_method}", _scatter_method(_method))
 
 
 def check_outside_of_control_flow(name: str, initial_value: Tensor) -> None:
@@ -645,9 +645,9 @@ class RefVariable(Variable):
         name = name_from_scope_name(scope)
 
         def declare() -> None:
-            known = shape if shape is not None else value.shape
-            known = known if validate_shape or shape is not None else UNKNOWN_SHAPE
-            self._variable = state.variable_op_v2(known, value.dtype.base_dtype, name=scope)
+            static_shape = shape if shape is not None else value.shape
+            static_shape = static_shape if validate_shape or shape is not None else UNKNOWN_SHAPE
+            self._variable = state.variable_op_v2(static_shape, value.dtype.base_dtype, name=scope)
 
         if callable(initial_value):
             with graph._attr_scope({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
@@ -739,8 +739,8 @@ class RefVariable(Variable):
             TypeError: ``value`` has an unsupported dtype.
             ValueError: ``value`` has another shape.
         """
-        made = state.assign(self._variable, value, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        result = state.assign(self._variable, value, use_locking=use_locking, name=name)
+        return result if read_value else result.op
 
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -760,8 +760,8 @@ class RefVariable(Variable):
             TypeError: ``delta`` has an unsupported dtype.
             ValueError: ``delta`` has another shape.
         """
-        made = state.assign_add(self._variable, delta, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        result = state.assign_add(self._variable, delta, use_locking=use_locking, name=name)
+        return result if read_value else result.op
 
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -781,16 +781,16 @@ class RefVariable(Variable):
             TypeError: ``delta`` has an unsupported dtype.
             ValueError: ``delta`` has another shape.
         """
-        made = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        result = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
+        return result if read_value else result.op
 
     def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
         return new("StridedSliceAssign", name, ref=self._variable, value=value, **bounds)
 
     def _scatter(
-        self, how: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
+        self, method: str, indices: TensorLike, updates: TensorLike, name: str | None, use_locking: bool
     ) -> Any:
-        return state._scatter(self._variable, indices, updates, use_locking, name, how=how)
+        return state._scatter(self._variable, indices, updates, use_locking, name, method=method)
 
 
 _kinds["ref"] = RefVariable

@@ -106,7 +106,7 @@ class TensorArray:
                 if colocate_with_first_write_call:
                     stack.enter_context(graph.device(None))
                     stack.enter_context(graph.colocate_with(None, ignore_existing=True))
-                made = apply_op(
+                op = apply_op(
                     "TensorArrayV3",
                     scope,
                     dtype=self.dtype,
@@ -117,7 +117,7 @@ class TensorArray:
                     clear_after_read=True if clear_after_read is None else clear_after_read,
                     tensor_array_name=tensor_array_name,
                 )
-            self.handle, self.flow = made.outputs
+            self.handle, self.flow = op.outputs
 
     @property
     def element_shape(self) -> TensorShape:
@@ -138,16 +138,16 @@ class TensorArray:
         Returns:
             A ``TensorArray`` with this flow.
         """
-        made = TensorArray(
+        array = TensorArray(
             self.dtype,
             handle=self.handle,
             flow=flow,
             infer_shape=self._infer_shape,
             colocate_with_first_write_call=self._beside is not None,
         )
-        made._dynamic_size = self._dynamic_size
-        made._beside, made._known_shape = self._beside, self._known_shape
-        return made
+        array._dynamic_size = self._dynamic_size
+        array._beside, array._known_shape = self._beside, self._known_shape
+        return array
 
     def _merge_shape(self, shape: TensorShape) -> None:
         if not shape.is_compatible_with(self.element_shape):
@@ -189,15 +189,15 @@ class TensorArray:
                 ).outputs
                 with graph.control_dependencies([handle]):
                     flow = reshaping.identity(flow, name="gradient_flow")
-                made = TensorArray(
+                array = TensorArray(
                     self.dtype,
                     handle=handle,
                     flow=flow,
                     infer_shape=self._infer_shape,
                     colocate_with_first_write_call=False,
                 )
-                made._known_shape = self._known_shape
-                return made
+                array._known_shape = self._known_shape
+                return array
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """Return an element.
@@ -383,10 +383,10 @@ class TensorArray:
             value = convert_to_tensor(value, dtype=self.dtype, name="value")
             with self._near(value):
                 sizes = cast.cast(lengths, "int64")
-                known = constant_value(sizes)
-                if value.shape.ndims is not None and known is not None and known.ndim:
-                    if known.max() == known.min():
-                        self._merge_shape(TensorShape([int(known[0]), *value.shape.as_list()[1:]]))
+                static_lengths = constant_value(sizes)
+                if value.shape.ndims is not None and static_lengths is not None and static_lengths.ndim:
+                    if static_lengths.max() == static_lengths.min():
+                        self._merge_shape(TensorShape([int(static_lengths[0]), *value.shape.as_list()[1:]]))
                 flow = new(
                     "TensorArraySplitV3",
                     name,
@@ -444,22 +444,22 @@ not_differentiable("TensorArrayV3", "TensorArrayGradV3", "TensorArraySizeV3", "T
 
 def _gradients_of(op: Operation, attr: str, flow: Tensor, named: Tensor) -> TensorArray:
     """Return the array of gradients for the array that an operation uses."""
-    made = TensorArray(op.attrs[attr], handle=op.inputs[0], flow=flow, colocate_with_first_write_call=False)
-    return made.grad(_source_of(named), flow=flow)
+    array = TensorArray(op.attrs[attr], handle=op.inputs[0], flow=flow, colocate_with_first_write_call=False)
+    return array.grad(_source_of(named), flow=flow)
 
 
 def _source_of(tensor: Tensor) -> str:
     """Return the name scope of the call of ``tf.gradients`` that a tensor belongs to."""
     parts = tensor.name.split("/")
-    found = [position for position, part in enumerate(parts) if part.startswith("gradients")]
-    if not found:
+    positions = [position for position, part in enumerate(parts) if part.startswith("gradients")]
+    if not positions:
         raise ValueError(
             f"Expected op/tensor name to start with gradients (excluding scope), got: {tensor.name}. This means that a"
             " tf.gradients op with this op in its dependency path has a custom name that does not start with"
             " 'gradients'. Please make sure all calls to tf.gradients that have non-empty 'name' arguments use names"
             " that start with 'gradients'."
         )
-    return "/".join(parts[: found[-1] + 1])
+    return "/".join(parts[: positions[-1] + 1])
 
 
 @gradient("TensorArrayReadV3")

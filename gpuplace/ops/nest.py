@@ -96,7 +96,7 @@ def flatten(structure: Any, opens_slices: bool = False, opens_lists: bool = True
     try:
         return _flatten(structure, opens_slices, opens_lists)
     except RecursionError:
-        raise ValueError("The structure is nested too deep: does a list or dict hold itself?") from None
+        raise ValueError("The structure is nested too deeply: does a list or dict contain itself?") from None
 
 
 def _flatten(structure: Any, opens_slices: bool, opens_lists: bool) -> list[Any]:

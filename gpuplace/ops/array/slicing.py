@@ -144,7 +144,7 @@ def _check_part(op: Operation) -> None:
     if (begin < 0).any() or (after < 0).any():
         raise ValueError(
             f"Paddings must be non-negative for the gradient of '{op.name}': the slice begins at {begin.tolist()}, has"
-            f" the shape {part.as_list()}, and reaches out of its input of shape {sizes.as_list()}"
+            f" the shape {part.as_list()}, and reaches beyond its input of shape {sizes.as_list()}"
         )
 
 

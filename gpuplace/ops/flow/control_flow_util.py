@@ -35,7 +35,7 @@ def functional(construct: str) -> Any:
     """Return the function that builds the functional form of a control flow construct.
 
     Args:
-        what: a key of ``FUNCTIONAL``.
+        construct: a key of ``FUNCTIONAL``.
 
     Raises:
         ModuleNotFoundError: the library is not installed.
@@ -43,9 +43,7 @@ def functional(construct: str) -> Any:
     while construct not in FUNCTIONAL and import_next():
         pass
     if construct not in FUNCTIONAL:
-        raise ModuleNotFoundError(
-            f"{construct} made of functions is part of {LIBRARY}, which is not installed"
-        )
+        raise ModuleNotFoundError(f"functional {construct} needs {LIBRARY}, which is not installed")
     module, name = FUNCTIONAL[construct]
     return getattr(import_module(module), name)
 

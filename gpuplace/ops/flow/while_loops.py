@@ -380,7 +380,9 @@ def shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Seque
         shape = requested
         if isinstance(requested, TensorSpec):
             if isinstance(value, (SparseTensor, IndexedSlices)):
-                raise TypeError(f"shape invariant {requested!r} is that of a dense tensor, not of {value!r}")
+                raise TypeError(
+                    f"shape invariant {requested!r} is that of a dense tensor, but the variable is {value!r}"
+                )
             shape = requested.shape
         if isinstance(value, SparseTensor) and (shape is None or isinstance(shape, TensorShape)):
             rank = value.get_shape().ndims
@@ -428,7 +430,7 @@ def shape_is_kept(before: Tensor, invariant: TensorShape, after: TensorShape) ->
 
     Args:
         before: the initial value.
-        kept: the invariant.
+        invariant: the shape invariant.
         after: the shape after an iteration.
     """
     if not _fits(after, invariant):

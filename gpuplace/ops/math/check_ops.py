@@ -32,7 +32,7 @@ __all__ = [
     "assert_scalar", "assert_proper_iterable", "is_numeric_tensor", "is_non_decreasing", "is_strictly_increasing",
 ]  # fmt: skip
 
-_KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+_COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "==": ("Equal", np.equal),
     "!=": ("NotEqual", np.not_equal),
     "<": ("Less", np.less),
@@ -54,7 +54,7 @@ def _compare(
     symbol: str = "",
     default_name: str = "",
 ) -> Operation:
-    op_type, compare = _KNOWN[symbol]
+    op_type, compare = _COMPARISONS[symbol]
     with name_scope(name, default_name, [x, y, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype if not isinstance(y, Tensor) else None, name="y")
@@ -444,7 +444,7 @@ def _check_rank(
     default_name: str = "",
     kind: str = "",
 ) -> Operation:
-    op_type, compare = _KNOWN[symbol]
+    op_type, compare = _COMPARISONS[symbol]
     return _rank_check(
         default_name,
         x,

@@ -580,7 +580,7 @@ def _add_n_shape(op: Operation) -> Any:
             shape = shape.merge_with(op.inputs[index].shape)
         except ValueError:
             raise ValueError(
-                f"Shapes must be equal: input {index} has {op.inputs[index].shape}, a later one {shape}\n\t"
+                f"Shapes must be equal: input {index} has {op.inputs[index].shape}, a later input has {shape}\n\t"
                 f"From merging shape {index} with other shapes."
             ) from None
     return (shape,)

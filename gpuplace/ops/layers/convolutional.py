@@ -307,7 +307,7 @@ class Conv2D(DilatedConv):
 
     Raises:
         TypeError: the inputs have an unsupported dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument is invalid, or
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
@@ -359,7 +359,7 @@ class Conv1D(DilatedConv):
 
     Raises:
         TypeError: the inputs have an unsupported dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument is invalid, or
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
@@ -491,7 +491,7 @@ class Conv2DTranspose(TransposedConv):
 
     Raises:
         TypeError: the inputs have an unsupported dtype.
-        ValueError: the number of channels is not known, an argument is invalid, or variables may not be shared.
+        ValueError: the number of channels is unknown, an argument is invalid, or variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
 
@@ -593,7 +593,7 @@ class SeparableConv2D(_Separable):
 
     Raises:
         TypeError: the inputs have an unsupported dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument is invalid, or
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
@@ -642,7 +642,7 @@ class SeparableConv1D(_Separable):
 
     Raises:
         TypeError: the inputs have an unsupported dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument is invalid, or
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """

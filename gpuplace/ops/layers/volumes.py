@@ -53,7 +53,7 @@ class Conv3D(DilatedConv):
 
     Raises:
         TypeError: the inputs have an unsupported dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument is invalid, or
+        ValueError: the number of channels is unknown, the window does not fit, an argument is invalid, or
             variables may not be shared.
         InvalidArgumentError: at run time, ``"channels_first"`` on a CPU.
     """
@@ -100,7 +100,7 @@ class Conv3DTranspose(TransposedConv):
 
     Raises:
         TypeError: the inputs have an unsupported dtype.
-        ValueError: the number of channels is not known, an argument is invalid, or variables may not be shared.
+        ValueError: the number of channels is unknown, an argument is invalid, or variables may not be shared.
         InvalidArgumentError: at run time, ``"channels_first"`` on a CPU.
     """
 

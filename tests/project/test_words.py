@@ -70,7 +70,6 @@ BUDGET: dict[str, int] = {
     "gpuplace/kernels": 55,
     "gpuplace/model": 7,
     "gpuplace/numerics": 41,
-    "gpuplace/ops": 378,
     "gpuplace/placer": 1,
     "gpuplace/saving": 14,
     "gpuplace/tf1": 371,

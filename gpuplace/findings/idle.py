@@ -1,7 +1,7 @@
-"""GPUs that have nothing to do, or little, and GPUs that wait for work that the program pinned to the CPU.
+"""Detect idle GPUs, and GPUs that wait for work pinned to the CPU.
 
-An idle GPU can take over a part of the step that does not depend on the rest, as a tower does; otherwise the batch can
-be split among several towers.
+An idle GPU can take over a part of the step that does not depend on the rest, such as a tower; otherwise the batch can
+be divided among several towers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LITTLE = 0.5
 
 
 def pinned_to_the_cpu(facts: StepFacts, trials: Trials, moved: Iterable[str]) -> list[Finding]:
-    """Return a finding if work that a GPU could do was pinned to the CPU by requests.
+    """Return a finding if requests pin work that a GPU could do to the CPU.
 
     Args:
         facts: the step.
@@ -151,7 +151,7 @@ def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> di
         members = np.flatnonzero(part == number)
         here = int(np.bincount(device[members], facts.kernel_seconds[members]).argmax())
         target = min(targets, key=lambda gpu: (loads[gpu], gpu))
-        # A GPU that computes little beside the part loses nothing by keeping it.
+        # A GPU with little other work keeps the part at no cost.
         if facts.is_gpu[here] and loads[target] + weights[number] < (1 - _APART) * loads[here]:
             loads[here] -= float(weights[number])
             loads[target] += float(weights[number])

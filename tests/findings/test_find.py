@@ -102,6 +102,22 @@ def test_a_loss_outside_of_all_blocks_goes_with_the_last_layer():
     assert ("gradients/Square_grad/Mul_1", "GPU:1") in one.moved
 
 
+def test_gradients_and_layers_on_the_same_devices():
+    steps = []
+    with tf.Graph().as_default() as graph:
+        for gpu in range(2):
+            with tf.device(f"/gpu:{gpu}"), tf.variable_scope(f"model_{gpu}"):
+                rows = tf.placeholder(tf.float32, [8192, 1024], "rows")
+                for layer in range(4):
+                    rows = dense(rows, 1024, f"dense_{layer}")
+                loss = tf.reduce_mean(tf.square(rows), name="loss")
+            with tf.device(f"/gpu:{1 - gpu}"):
+                steps.append(tf.train.GradientDescentOptimizer(0.1).minimize(loss))
+        one = findings(tf.estimate(graph, steps, machine="2x V100"))[0]
+    assert one.headline == "Gradients on GPU:0 and GPU:1 run on another device than their layer"
+    assert "run on GPU:0 and GPU:1, each on another device than its layer. Each step copies" in one.cause
+
+
 def test_moved_nodes_are_where_the_change_puts_them():
     one = found(program_of("bert_over_two_gpus"))[0]
     right = estimated(program_of("bert_with_its_gradients"))

@@ -34,7 +34,7 @@ def test_free_choice():
     assert why.remedy == (("CPU", "ask for '/device:CPU:0'"),)
     text = str(why)
     assert text.startswith("m (MatMul) -> /job:localhost/replica:0/task:0/device:GPU:0\n")
-    assert "requested by  nobody" in text
+    assert "  request     none\n" in text
     assert "GPU comes before CPU" in text
 
 

@@ -21,10 +21,10 @@ from gpuplace.web.rules import words
 
 
 def differences(view: PlacementView) -> dict[int, str]:
-    """Return in words how a scope differs from more than half of its copies, for each scope that does.
+    """Describe, for each scope that differs from more than half of its copies, how it differs.
 
-    Towers are on devices of their own: only their nodes elsewhere count. Layers that are divided among devices in the
-    order of the flow do not differ. Gradients are not counted, because the first layer has fewer.
+    Towers are on different devices, so only nodes outside a tower's main device count. Layers that are divided among
+    devices in the order of the flow do not differ. Gradients are ignored, because the first layer has fewer.
 
     Args:
         view: the placement.
@@ -69,12 +69,12 @@ def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:
 
 
 def _copies(view: PlacementView, tree: Outline) -> list[list[int]]:
-    """Return groups of copies: towers of one scope, and layers with equal ops and names. Two copies are no group."""
+    """Return groups of copies: towers of one scope, and layers with equal ops and names. Two copies are not a group."""
     if tree.model is None:
         return []
     groups: dict[tuple[int, str, int], list[int]] = {}
     towers = set(tree.towers)
-    around = [ROOT] * len(tree)  # the tower that a scope is or lies in
+    around = [ROOT] * len(tree)  # the tower that is or contains a scope
     for scope in range(1, len(tree)):
         around[scope] = scope if scope in towers else around[tree.parent[scope]]
         name = stem(tree.labels[scope])
@@ -103,7 +103,7 @@ def _is_divided(devices: Sequence[tuple[str, ...]]) -> bool:
 
 
 def _device_text(devices: Sequence[str], usual: Sequence[str], is_tower: bool) -> str:
-    """Return in words the devices on which a copy differs from the others."""
+    """Describe the devices on which a copy differs from the others."""
     here, others = ", ".join(devices), ", ".join(usual)
     if not is_tower:
         return words("differs_devices", devices=here, others=others)

@@ -110,7 +110,7 @@ def test_an_int32_variable_on_a_gpu():
     assert other.refused.startswith(
         "TensorFlow rejects the graph: Cannot assign a device for operation global_step"
     )
-    assert f"requested by  nobody, created at {other.source}" in str(other)
+    assert f"request     none; created at {other.source}" in str(other)
     soft = tf.place(global_step(), "2x Tesla K40c", config=SOFT)
     assert "instead of '/device:GPU:0': any device, although global_step asked for it" in str(
         soft.explain("inc")

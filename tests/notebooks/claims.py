@@ -115,6 +115,16 @@ _TABLE: dict[str, list[tuple]] = {
             "test_run_metadata.py::test_partition_graphs",
         ),
         (
+            "Only a result of constants alone is computed once and kept.",
+            "test_constant_folding.py::test_both_foldings_have_to_be_switched_off",
+        ),
+        (
+            "Yes, or the run fails, unless soft placement is on",
+            MISSING,
+            Placed("request /gpu:7", {"n": "GPU:0"}, soft=True),
+            Placed("read yields", {"v": "GPU:0", "r": "GPU:0"}),
+        ),
+        (
             "Moving *one* operation of a chain",
             "test_clock.py::test_copies_wait_for_kernels_before_them_and_for_links_that_they_share",
         ),
@@ -132,6 +142,10 @@ _TABLE: dict[str, list[tuple]] = {
             "The first region has 1 MiB (in TensorFlow 1)",
             BFC + "test_growth_doubles",
             BFC + "test_growth_of_2_21_begins_with_2_mib",
+        ),
+        (
+            "later region is normally twice as large as the one before",
+            BFC + "test_growth_doubles",
         ),
         (
             "`allow_growth` does not make a program need less memory",

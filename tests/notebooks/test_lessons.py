@@ -179,7 +179,10 @@ FACTS = {
         f"{LOCAL}GPU:0 by allocator GPU_0_bfc",
     ],
     ("04", r"explorer\.allow_growth"): [
-        "0.0 -> 10795 MiB\n0.4 -> 4575 MiB\n1.5 -> Unified memory on GPUs with compute capability lower than 6.0",
+        "0.0 -> 10795 MiB\n0.4 -> 4575 MiB",
+    ],
+    ("04", r"explorer\.apply_remedy"): [
+        "Unified memory on GPUs with compute capability lower than 6.0",
         "remedies: ('Back to per_process_gpu_memory_fraction=0.4', 'Clear per_process_gpu_memory_fraction')",
         "GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.4)",
         "4798231347",

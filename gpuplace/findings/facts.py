@@ -298,6 +298,12 @@ class StepFacts:
         apart: Bools = is_apart & ~self.keeps_variable & self.runs
         return apart
 
+    @cached_property
+    def device_of_layer(self) -> Ints:
+        """[nodes] device of each node; for a gradient that runs apart from its op, the device of the op."""
+        device: Ints = np.where(self.gradients_apart, self.device_of_op, self.device)
+        return device
+
     def _join_sums(self, op_of: Ints) -> None:
         """Assign each `AddN` that sums the gradients of one op's consumers to that op, as TensorFlow colocates them."""
         inputs = self.inputs
@@ -330,14 +336,20 @@ class StepFacts:
         return tower_of
 
     @cached_property
+    def seconds_of_towers(self) -> Reals:
+        """[towers, devices] GPU kernel time in seconds of each tower; gradients count on the device of their op."""
+        towers = np.unique(self.tower_of[self.tower_of >= 0])
+        inside = self.tower_of >= 0
+        number = np.searchsorted(towers, self.tower_of[inside])
+        cell = number * len(self.labels) + self.device_of_layer[inside]
+        seconds = np.bincount(cell, self.kernel_seconds[inside], len(towers) * len(self.labels))
+        return seconds.astype(np.float64).reshape(len(towers), len(self.labels))
+
+    @cached_property
     def tower_gpus(self) -> list[int]:
-        """The GPUs of the towers, by position; fewer than two: there are no towers, or they share a GPU."""
-        gpus = set()
-        for tower in np.unique(self.tower_of[self.tower_of >= 0]).tolist():
-            inside = self.tower_of == tower
-            seconds = np.bincount(self.device[inside], self.kernel_seconds[inside], len(self.labels))
-            if seconds.max() > 0:
-                gpus.add(int(seconds.argmax()))
+        """The busiest GPU of each tower, by position; empty if there are no towers, or if all are on one GPU."""
+        seconds = self.seconds_of_towers
+        gpus = {int(row.argmax()) for row in seconds if row.max() > 0}
         return sorted(gpus) if len(gpus) > 1 else []
 
     @cached_property

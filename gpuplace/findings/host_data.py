@@ -198,8 +198,7 @@ def _why(facts: StepFacts, node: int) -> str:
     whole, op_type = int(facts.step.part.nodes[node]), facts.graph.op_type(node)
     missing = missing_kernel(facts.placement, facts.placement.facts_of(whole), "GPU")
     if missing is not None:
-        text = missing.partition("; ")[0]
-        return f"There is {text}" if text.startswith("no ") else text
+        return f"There is {missing}" if missing.startswith("no ") else missing
     if facts.is_gpu[facts.device[node]]:
         types = sorted({dtype.name for dtype in _types_of(facts, node)})
         return f"The GPU kernel of {op_type}{f' for {listed(types)}' if types else ''} works in host memory"

@@ -115,6 +115,16 @@ _TABLE: dict[str, list[tuple]] = {
             "test_run_metadata.py::test_partition_graphs",
         ),
         (
+            "Only a result of constants alone is computed once and kept.",
+            "test_constant_folding.py::test_both_foldings_have_to_be_switched_off",
+        ),
+        (
+            "Yes, or the run fails, unless soft placement is on",
+            MISSING,
+            Placed("request /gpu:7", {"n": "GPU:0"}, soft=True),
+            Placed("read yields", {"v": "GPU:0", "r": "GPU:0"}),
+        ),
+        (
             "Moving *one* operation of a chain",
             "test_clock.py::test_copies_wait_for_kernels_before_them_and_for_links_that_they_share",
         ),
@@ -132,6 +142,10 @@ _TABLE: dict[str, list[tuple]] = {
             "The first region has 1 MiB (in TensorFlow 1)",
             BFC + "test_growth_doubles",
             BFC + "test_growth_of_2_21_begins_with_2_mib",
+        ),
+        (
+            "later region is normally twice as large as the one before",
+            BFC + "test_growth_doubles",
         ),
         (
             "`allow_growth` does not make a program need less memory",
@@ -158,7 +172,7 @@ _TABLE: dict[str, list[tuple]] = {
         ("TensorFlow does not use several GPUs by itself.", ON_GPU),
         ("First comes TensorFlow's own message", MISSING),
         (
-            "the guide quoted a message from before TensorFlow 1.0",
+            "The guide of releases 1.0 to 1.4 quotes a message that is older still.",
             GUIDE + "test_a_device_that_does_not_exist_as_the_guide_says_it",
         ),
         ("lets TensorFlow choose another device", Placed("request /gpu:7", {"n": "GPU:0"}, soft=True)),
@@ -183,6 +197,10 @@ _TABLE: dict[str, list[tuple]] = {
             "This environment variable belongs to CUDA, not to TensorFlow.",
             PROCESS + "test_visible_devices_are_read_when_devices_are_first_made",
         ),
+        (
+            "CUDA puts the fastest card first",
+            "test_visible.py::test_cuda_counts_fastest_first_unless_told_otherwise",
+        ),
         ("`/gpu:0` is not a card.", "test_visible.py::test_what_a_process_sees"),
         (
             "The second setting came too late",
@@ -199,13 +217,17 @@ _TABLE: dict[str, list[tuple]] = {
         ),
     ],
     "08": [
-        ("A session does not choose devices", Program("a session decides nothing")),
+        ("You cannot tell a session to run on GPU 1.", Program("a session decides nothing")),
         (
             "Each session has its *own* values of the variables",
             "test_session.py::test_sessions_on_one_graph_have_their_own_variables",
         ),
     ],
     "09": [
+        (
+            "`tf.get_variable` colocates both with the variable. It also clears the request of the first value",
+            "test_graphs_as_tensorflow.py::test_nodes_are_those_of_tensorflow",
+        ),
         (
             '"Put the update on the GPU" is not possible',
             Placed("assign yields", {"v": "GPU:0", "w": "GPU:0"}),

@@ -8,7 +8,7 @@
     type         op types, the most frequent first            by place; from the 17th on all are "other"
     group        colocation groups, the largest first         by place
     memory       steps of the bytes of a node's outputs       dark is much
-    time         steps of the time that one step measured     dark is much
+    time         steps of the time in one step                dark is much
     cause        the rule that settled the device             the rule's, the same in every picture
     moved        the rule that moved a node (compare)         the rule's
 
@@ -40,7 +40,7 @@ from gpuplace.views.tables.palette import (
 )
 from gpuplace.views.tables.placement_view import PlacementView, view_of
 from gpuplace.views.tables.scale import Scale, bytes_scale, time_scale
-from gpuplace.views.tables.step_times import measured_bytes, measured_us
+from gpuplace.views.tables.step_times import is_predicted, measured_bytes, measured_us
 from gpuplace.views.tables.text import counted, printable, shortened
 from gpuplace.why.rules import RULES, Rule
 
@@ -240,7 +240,10 @@ def _group(view: PlacementView, _: Any) -> Colouring:
 
 def _memory(view: PlacementView, run_metadata: RunMetadata) -> Colouring:
     if run_metadata is not None:
-        values, title = measured_bytes(view, run_metadata), "bytes of outputs in the measured step"
+        values, title = (
+            measured_bytes(view, run_metadata),
+            f"bytes of outputs in the {_source(run_metadata)} step",
+        )
     else:
         values, title = _known_bytes(view), "bytes of outputs"
     return _number("memory", title, values, bytes_scale(values))
@@ -262,17 +265,25 @@ def _known_bytes(view: PlacementView) -> np.ndarray:
 
 def _time(view: PlacementView, run_metadata: RunMetadata) -> Colouring:
     values = measured_us(view, run_metadata)
-    return _number("time", "time in the measured step", values, time_scale(values))
+    source = _source(run_metadata)
+    missing = "did not run" if source == "measured" else "does not run"
+    return _number("time", f"time in the {source} step", values, time_scale(values), missing)
 
 
-def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colouring:
+def _source(run_metadata: RunMetadata) -> str:
+    """Return whether a step is ``"measured"`` or ``"predicted"``."""
+    return "predicted" if is_predicted(run_metadata) else "measured"
+
+
+def _number(
+    name: str, title: str, values: np.ndarray, scale: Scale, missing: str = "size unknown"
+) -> Colouring:
     """Return the steps of a scale as categories, followed by zero and unknown if present."""
     steps = len(scale.bounds) - 1
     category = np.clip(np.searchsorted(scale.bounds, values, side="right") - 1, 0, max(0, steps - 1))
     labels = [scale.step_text(step) for step in range(steps)]
     # Few steps are spread over all the shades.
     looks = [scale_look(round(step * 5 / max(1, steps - 1)) if steps > 1 else 2) for step in range(steps)]
-    missing = "size unknown" if name == "memory" else "did not run"
     for here, label, look in (
         (values == 0, scale.text(0), Look(corners="square")),
         (np.isnan(values), missing, replace(category_look(MOST_CATEGORIES), pattern="dots")),

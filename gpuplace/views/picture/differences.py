@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from gpuplace.web.rules import words
 def differences(view: PlacementView) -> dict[int, str]:
     """Describe, for each scope that differs from more than half of its copies, how it differs.
 
-    Towers are on different devices, so only nodes outside a tower's main device count. Gradients are ignored, because
-    the first layer has fewer.
+    Towers are on different devices, so only nodes outside a tower's main device count. Layers that are divided among
+    devices in the order of the flow do not differ. Gradients are ignored, because the first layer has fewer.
 
     Args:
         view: the placement.
@@ -50,9 +51,10 @@ def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:
         nodes = {scope: int(forward[scope].sum()) for scope in scopes}
         usual, most_devices = Counter(devices.values()).most_common(1)[0]
         count, most_nodes = Counter(nodes.values()).most_common(1)[0]
+        is_divided = not is_towers and _is_divided([devices[scope] for scope in scopes])
         for scope in scopes:
             parts = []
-            if devices[scope] != usual and 2 * most_devices > len(scopes):
+            if devices[scope] != usual and 2 * most_devices > len(scopes) and not is_divided:
                 parts.append(_device_text(devices[scope], usual, is_towers))
             if nodes[scope] != count and 2 * most_nodes > len(scopes):
                 parts.append(words("differs_nodes", number=f"{nodes[scope]:,}", others=f"{count:,}"))
@@ -89,6 +91,15 @@ def _devices(view: PlacementView, counts: np.ndarray, is_tower: bool) -> tuple[s
     order = np.argsort(-counts, kind="stable")
     labels = [view.labels[device] for device in order.tolist() if counts[device]]
     return tuple(sorted(labels[1:] if is_tower else labels))
+
+
+def _is_divided(devices: Sequence[tuple[str, ...]]) -> bool:
+    """Return whether layers in the order of the flow are on each device only once, in a row.
+
+    >>> _is_divided([("GPU:0",), ("GPU:0",), ("GPU:1",)]), _is_divided([("GPU:0",), ("GPU:1",), ("GPU:0",)])
+    (True, False)
+    """
+    return sum(1 for _ in groupby(devices)) == len(set(devices))
 
 
 def _device_text(devices: Sequence[str], usual: Sequence[str], is_tower: bool) -> str:

@@ -208,7 +208,6 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts |
     moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
     path = _per_box(drawing, None if marks.path is None else marks.path.is_on)
     facts = box_facts(drawing, costs)
-    differs = differences(drawing.view)
     faces = []
     for i, box in enumerate(drawing.boxes):
         extra = (matches[i], moved[i], path[i])
@@ -232,11 +231,18 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts |
                     extra,
                     facts[i],
                     contents,
-                    differs.get(tree.index.get(box.name, -1), "") if box.kind == "scope" else "",
+                    _differs(drawing, box),
                     tree.has_room,
                 )
             )
     return faces
+
+
+def _differs(drawing: Drawing, box: Box) -> str:
+    """Return how a box differs from equal layers or towers; ``""`` if it does not."""
+    if box.kind != "scope":
+        return ""
+    return differences(drawing.view).get(outline(drawing.view).index.get(box.name, -1), "")
 
 
 def _per_box(drawing: Drawing, nodes: np.ndarray | None) -> list[int]:
@@ -529,6 +535,8 @@ def _notes(drawing: Drawing, marks: Marks, costs: NodeCosts | None) -> list[tupl
         notes.append(("alarm", words("note_unmet", requests=counted(drawing.unmet, "request"))))
     if drawing.guilty:
         notes.append(("alarm", words("note_guilty", nodes=counted(drawing.guilty, "node"))))
+    if any(_differs(drawing, box) for box in drawing.boxes):
+        notes.append(("alarm", words("note_differs")))
     if costs is not None:
         notes.append(("plain", words("note_costs")))
     if drawing.backward:

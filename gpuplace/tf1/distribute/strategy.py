@@ -2,7 +2,7 @@
 
     strategy.scope()                 variables made here have a copy on each device
       experimental_run_v2(step)      step runs once for each replica, with its part of the input
-      optimizer.minimize(loss)     gradients of all replicas are summed, and each copy is updated
+        optimizer.minimize(loss)     gradients of all replicas are summed, and each copy is updated
     reduce(MEAN, losses)             the mean of the replicas' values
 
 Source: tensorflow/python/distribute/distribute_lib.py, release 1.15 (names, order of nodes, messages).

@@ -81,5 +81,5 @@ def decoded_variants(data: bytes, count: int) -> tuple[list[EncodedVariant], int
         checksum = crc32c(stored, checksum)
         found.append(EncodedVariant(message.type_name, message.metadata))
     if at != len(data):
-        raise ValueError(f"there are {len(data) - at} extra bytes after the values")
+        raise ValueError(f"{len(data) - at} extra bytes after the values")
     return found, checksum

@@ -290,7 +290,7 @@ FACTS = {
     ("09", r"weights/Assign"): [
         "here anyway  weights, tied to it, asks for '/device:CPU:0'",
         "with weights/Initializer/ones, weights, weights/read",
-        "tied by       reference edge weights -> weights/Assign",
+        "tied by      reference edge weights -> weights/Assign",
     ],
     ("09", r"frame\(\"groups\"\)"): [
         "weights/Initializer/ones      0     4  /device:CPU:0    weights",

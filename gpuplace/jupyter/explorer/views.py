@@ -41,9 +41,12 @@ class GraphView(ModuleWidget):
     _esm = widget_module("gpuplace/widgets/graph_view.js")
     _css = STYLE
 
-    svg = traitlets.Unicode("").tag(sync=True)
     scene: Any = traitlets.Dict().tag(sync=True)
-    """The picture by device, drawn by the page; see `gpuplace.views.picture.lanes.scene`."""
+    """The picture, which the page lays out and draws; empty if there is none.
+
+    By device it is a `gpuplace.views.picture.lanes.scene`, otherwise a `gpuplace.views.picture.scene.graph_scene` with
+    ``graph``, a number of the graph.
+    """
     view = traitlets.Unicode("graph").tag(sync=True)
     """``"graph"`` or ``"devices"``."""
     backward = traitlets.Unicode("").tag(sync=True)

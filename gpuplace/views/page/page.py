@@ -1,9 +1,9 @@
 """A placement as one HTML file that needs no kernel, no server and no network: picture, tables, reasons and log.
 
-The page is the explorer's picture (the same modules and style sheets) with something else in the kernel's place: the
-placement's columns as JSON, and scripts that fold and unfold. Where the explorer has Graphviz, the page lays boxes
-out itself (``gpuplace/web/drawing/layout.js``): every folding is possible, and a file holds columns instead of the
-pictures of some foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open).
+The page is the explorer's picture (the same modules, layout and style sheets) with something else in the kernel's
+place: the placement's columns as JSON, and scripts that fold and unfold. Every folding is possible, and a file holds
+columns instead of the pictures of some foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds
+of scopes to open).
 The timeline of a measured step is the notebook's too, beside the picture or on a page of its own.
 
 A page that is opened as a file cannot import files beside it, so its import map holds the modules themselves.

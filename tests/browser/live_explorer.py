@@ -29,10 +29,10 @@ class LiveExplorer:
         return {name: value for name, value in self.graph.get_state().items() if not name.startswith("_")}
 
     def answer(self) -> None:
-        """Let Python answer what the page has sent since, and show the answer on the page."""
-        sent = self.page.evaluate("window.sent")
-        self.change(lambda: [self.graph._handle_custom_msg(message, []) for message in sent[self._heard :]])
-        self._heard = len(sent)
+        """Let Python answer what the page has sent since, and show the answers on the page, until it sends no more."""
+        while new := self.page.evaluate("window.sent")[self._heard :]:
+            self._heard += len(new)
+            self.change(lambda new=new: [self.graph._handle_custom_msg(message, []) for message in new])
 
     def change(self, act: Callable[[], Any]) -> None:
         """Do something to the explorer, and show what it changes on the page."""

@@ -32,7 +32,12 @@ def explorer_of(name):
         return tf.explore(
             folder("functions", "2.21") / "saved_layers", machine=MACHINE, release="2.21", signature=""
         )
-    files = {"towers": "towers_4", "seq2seq": "sequence_to_sequence", "residual": "resnet_true"}
+    files = {
+        "embedding": "word2vec",
+        "towers": "towers_4",
+        "seq2seq": "sequence_to_sequence",
+        "residual": "resnet_true",
+    }
     return tf.explore(
         tf.place(folder("corpus", "1.15") / f"{files[name]}.pb", MACHINE, SOFT, on_error="keep")
     )
@@ -117,3 +122,19 @@ def test_unfolding_moves_nothing_farther_than_the_room_it_takes_and_folding_undo
         assert without_sight(again) == without_sight(start)
         at = again[box]["seen"]
         assert abs(at["x"] + at["w"] / 2 - x) < 3 and abs(at["y"] + at["h"] / 2 - y) < 3
+
+
+def test_a_first_view_whose_names_cannot_be_read_opens_less(live):
+    """Graphviz needs less room for this graph than the page does, which says so."""
+    page = live("embedding")
+    assert any(message["type"] == "crowded" for message in page.page.evaluate("window.sent"))
+    assert page.page.evaluate(ALL_SEEN)
+    sizes = page.page.evaluate(
+        """() => [...document.querySelectorAll("g.node text:first-of-type")].map(
+            (name) => parseFloat(name.getAttribute("font-size")) * name.getScreenCTM().a)"""
+    )
+    assert min(sizes) >= 11.9
+    boxes = set(page.places())
+    page.change(lambda: page.explorer._views.show_less(["n0"], page.explorer._views.canvas))
+    page.answer()
+    assert set(page.places()) == boxes, "it was about another picture"

@@ -83,6 +83,7 @@ class Views:
         self._pictured: tuple[Any, ...] = ()  # all inputs of the current picture
         self._before: Drawing | None = None  # the last picture of the graph that the page laid out
         self._graph = 0  # a number for the graph of that picture
+        self._left_out: dict[tuple[Any, ...], int] = {}  # steps of first views for which a page had no room
         self._filled: tuple[Any, ...] = ()  # all inputs of the current tables
         self._predicted: StepEstimate | None = None  # the estimate that the picture shows
         self.graph = GraphView()
@@ -148,6 +149,7 @@ class Views:
             canvas=self.canvas,
             lanes=is_by_device,
             backward=backward,
+            left_out=self._left_out.get(self._first_view, 0),
         )
         self.sheet, self.drawn = sheet, sheet.drawing
         self.drawing = sheet.drawing.whole or sheet.drawing
@@ -159,6 +161,25 @@ class Views:
             graph.view = view
             graph.backward = sheet.backward
             graph.scene = scene(sheet, placement) if is_by_device else self._graph_scene(sheet, not opened)
+
+    @property
+    def _first_view(self) -> tuple[Any, ...]:
+        """What the scopes that open by themselves depend on."""
+        return outline(view_of(self.what_if.placement)), self.canvas, self._predicted is not None
+
+    def show_less(self, boxes: list[str], canvas: tuple[float, float]) -> None:
+        """Draw the first view with fewer open scopes, because its names cannot be read on the page.
+
+        Args:
+            boxes: ids of the boxes that the page shows; of another picture it is out of date.
+            canvas: the size of the page's canvas.
+        """
+        if self._look is None or self._look[0] is not None or self.drawing is None or canvas != self.canvas:
+            return
+        if boxes == [box.id for box in self.drawing.boxes]:
+            self._left_out[self._first_view] = self._left_out.get(self._first_view, 0) + 1
+            self._pictured = ()
+            self.show_picture(*self._look)
 
     def _graph_scene(self, sheet: Sheet, is_first: bool) -> dict[str, Any]:
         """Return what the page lays out, with a number that differs between graphs, whose boxes are others."""

@@ -35,7 +35,7 @@ class GraphView(ModuleWidget):
     Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text`` and ``back``,
     ``fold`` with ``how`` (``"all"`` or ``"auto"``), ``view`` with ``name``, ``backward`` with ``on``,
     ``light`` with ``what`` or ``only``, ``open`` with ``id`` of a box or ``function``, ``canvas`` with ``width`` and
-    ``height``.
+    ``height``, ``crowded`` with these and ``boxes``, the ids of a first view whose names cannot be read.
     """
 
     _esm = widget_module("gpuplace/widgets/graph_view.js")

@@ -78,19 +78,19 @@ function frameLabelSvg({ label, x, y }) {
 }
 
 /**
- * The first of some pictures for a canvas whose names can be read on all of it; the one for its height where none is.
+ * The first of some pictures for a canvas whose names can be read on all of it, or else the one that can be read best.
  * A frame does not know what stands above and below it: one that comes out too high is wrapped for less height.
  *
  * @param draw the picture, with its width and height `w` and `h`, for the size that it should fill.
  */
 export function fitted(draw, { width, height }) {
-  let first = null;
+  let best = null;
   for (const share of HEIGHTS) {
     const size = { width, height: share * height };
     const drawn = draw(size);
-    const isSmall = drawn.w * SCALE <= width && drawn.h * SCALE <= height;
-    if (isSmall) return { drawn, size, isSmall };
-    first ??= { drawn, size, isSmall };
+    const scale = Math.min(width / drawn.w, height / drawn.h);
+    if (!best || scale > best.scale) best = { drawn, size, scale, isSmall: scale >= SCALE };
+    if (best.isSmall) break;
   }
-  return first;
+  return best;
 }

@@ -1,7 +1,7 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
 //   svg or scene, view, backward, selected_box, legend, notes, detail, summary, notice, found, and what lights.js reads
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text, back},
-// {type: "fold", how}, {type: "view", name}, {type: "backward", on}, {type: "open", id}, {type: "open", function} and {type: "canvas", width, height}.
+// {type: "fold", how}, {type: "view", name}, {type: "backward", on}, {type: "open", id}, {type: "open", function}, {type: "canvas", width, height} and {type: "crowded", width, height, boxes}.
 // A scene is what nested.js or lanes.js draws. Nothing is fetched from anywhere.
 
 import { chip, copyText, download, element, remember, remembered, svgElement } from "gpuplace/dom.js";
@@ -305,7 +305,10 @@ function render({ model, el }) {
     const isFirst = !laid || (scene.isFirst && !isShown(scene, room));
     const named = (id) => former[id] ?? id;
     const draw = (size) => nestedPicture(scene, { ...size, before: laid?.placed, named, isFirst });
-    const { drawn, size } = isFirst ? fitted(draw, room) : { drawn: draw(laid.size), size: laid.size };
+    const { drawn, size, isSmall } = isFirst ? fitted(draw, room) : { drawn: draw(laid.size), size: laid.size };
+    if (isSmall === false && told[0]) {
+      model.send({ type: "crowded", ...room, boxes: scene.boxes.map(({ face }) => face.id) });
+    }
     laid = { graph, room: isFirst ? room : laid.room, size, placed: drawn.placed };
     const rowOf = (copy) => {
       const [runs, bytes, ofExample] = copies[copy];

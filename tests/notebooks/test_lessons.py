@@ -54,7 +54,7 @@ def title(path) -> str:
 def test_links_lead_to_files(path):
     named = LINK.findall(markdown(nbformat.read(path, as_version=4)))
     assert named
-    assert [name for name in named if not (path.parent / name).is_file()] == []
+    assert [name for name in named if not (path.parent / name.partition("#")[0]).is_file()] == []
 
 
 @pytest.mark.parametrize("path", PATH, ids=lambda path: path.stem)
@@ -179,7 +179,10 @@ FACTS = {
         f"{LOCAL}GPU:0 by allocator GPU_0_bfc",
     ],
     ("04", r"explorer\.allow_growth"): [
-        "0.0 -> 10795 MiB\n0.4 -> 4575 MiB\n1.5 -> Unified memory on GPUs with compute capability lower than 6.0",
+        "0.0 -> 10795 MiB\n0.4 -> 4575 MiB",
+    ],
+    ("04", r"explorer\.apply_remedy"): [
+        "Unified memory on GPUs with compute capability lower than 6.0",
         "remedies: ('Back to per_process_gpu_memory_fraction=0.4', 'Clear per_process_gpu_memory_fraction')",
         "GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.4)",
         "4798231347",
@@ -240,7 +243,7 @@ FACTS = {
         "[('request', 11)]",
         "Cannot assign a device for operation tower_1/batch",
     ],
-    ("06", r"careless\.diff"): ["11 operations moved", "here anyway   tower_1/MatMul, tied to it"],
+    ("06", r"careless\.diff"): ["11 operations moved", "here anyway  tower_1/MatMul, tied to it"],
     ("07", r"^def chain"): [
         "=1        GPU 1 is /device:GPU:0\n",
         "=0,1      GPU 0 is /device:GPU:0, GPU 1 is /device:GPU:1\n",
@@ -285,9 +288,9 @@ FACTS = {
     ("08", r"node\.device = ''"): ["[-1. -2.] {'GPU:1': 2}"],
     ("09", r"doubled"): ["[[2. 2.]\n [2. 2.]]", "5 on CPU:0, 2 on GPU:1; 1 copy between devices, 16 B"],
     ("09", r"weights/Assign"): [
-        "here anyway   weights, tied to it, asks for '/device:CPU:0'",
+        "here anyway  weights, tied to it, asks for '/device:CPU:0'",
         "with weights/Initializer/ones, weights, weights/read",
-        "tied by       reference edge weights -> weights/Assign",
+        "tied by      reference edge weights -> weights/Assign",
     ],
     ("09", r"frame\(\"groups\"\)"): [
         "weights/Initializer/ones      0     4  /device:CPU:0    weights",
@@ -328,7 +331,7 @@ FACTS = {
         "16.1 ms; 3 copies, 24.0 MiB",
         "79% of the step: x > x/read > first > arrived > second",
     ],
-    ("11", r"waited, ms"): ["first  GPU:1  8.0        0.7        6.64"],
+    ("11", r"starts, ms"): ["first  GPU:1  8.0        3.3         6.7        0.7"],
     ("11", r"^for after"): ["after None: 16.1 ms", "after arrived: 12.9 ms", "after second: 16.1 ms"],
     ("11", r"^for source"): ["('first', 'GPU:1', 8388608), ('side', 'CPU:0', 8388608)"] * 2,
     ("12", r"RestoreV2"): [
@@ -406,9 +409,9 @@ FACTS = {
     ("17", r"FULL_TRACE"): [
         "worker 1 -> ps 0 ",
         "ps 0     -> worker 1  w/read",
-        "8 bytes, arrived after it was sent",
+        "8 bytes, arrived after ",
     ],
-    ("17", r"compare\(metadata\)"): ["network loopback", "w/read", "predicted 140 µs, measured: True"],
+    ("17", r"compare\(metadata\)"): ["network loopback", "w/read", "predicted 140 µs, measured "],
     ("17", r"100GbE"): ["1GbE    64 MiB in 581 ms", "10GbE   64 MiB in 68 ms", "100GbE  64 MiB in 17 ms"],
     ("17", r"train_asynchronously\)"): ["steps: 100", "learned: True"],
     ("17", r"train_synchronously\)"): ["steps: 5", "as one worker with the whole batch: True"],

@@ -4,8 +4,8 @@
 
     Drawing ──sheet_of──> Sheet ──graph_scene──> web/drawing/nested.js, which draws it
 
-The script knows what it drew before, so what is unfolded moves the other boxes no farther than it has to, and what is
-folded again leaves the picture that there was.
+The script remembers its earlier pictures: unfolding a scope moves other boxes only to make room, and folding the scope
+restores the earlier picture.
 
 >>> from gpuplace.views.picture.drawing import draw
 >>> from gpuplace.views.picture.sheet import sheet_of
@@ -47,8 +47,8 @@ def graph_scene(sheet: Sheet, before: Drawing | None = None, *, is_first: bool =
 
     Args:
         sheet: what to draw.
-        before: what was drawn before of the same graph; None if nothing was.
-        is_first: whether the picture begins anew, instead of keeping its boxes where they were.
+        before: the previous drawing of the same graph; None for the first.
+        is_first: whether to lay out the picture from scratch instead of keeping boxes in place.
     """
     drawing = sheet.drawing
     tree = outline(drawing.view)
@@ -142,7 +142,7 @@ def _copies(drawing: Drawing) -> dict[int, list[Any]]:
 
 
 def _former(drawing: Drawing, before: Drawing) -> dict[str, str]:
-    """Id of each box and open scope that was not drawn before -> the box that stood for it, or its open scope."""
+    """Id of each new box and open scope -> the box or open scope in its place in the previous drawing."""
     known = {box.id for box in before.boxes} | {f"c{cluster.scope}" for cluster in before.clusters}
     tree = outline(drawing.view)
     first = np.unique(drawing.box_of, return_index=True)[1]

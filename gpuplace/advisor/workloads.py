@@ -33,7 +33,7 @@ def read_workload(text: str | bytes, objective: str) -> Problem:
 
     Args:
         text: JSON, UTF-8 if it is bytes.
-        objective: "throughput": each processor is a device of its own; "latency": all processors are one pool.
+        objective: "throughput": each processor is a separate device; "latency": all processors are one pool.
 
     Raises:
         InvalidArgumentError: The text is not JSON, a field is missing or has the wrong type, an id is unknown or occurs

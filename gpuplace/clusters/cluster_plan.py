@@ -131,7 +131,7 @@ class ClusterStep:
         self._lock = threading.Lock()
         self._error: OpError | None = None
         self.traces: dict[str, PartTrace] = {}
-        """Trace of each task by name, with times of its own clock."""
+        """Trace of each task by name, with times by its own clock."""
 
     def run(self, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
         """Run the step and return the fetched values."""

@@ -177,7 +177,7 @@ class ClusterSession:
         return list(descriptions)
 
     async def _request_once(self, address: str, name: str, deadline: float | None, **message: Any) -> Any:
-        """Send a request to a task on a connection of its own, and wait for the answer."""
+        """Send a request to a task on a separate connection, and wait for the answer."""
         async with _until(deadline, name, address):
             stream = await self._connect_patiently(address, name)
             try:

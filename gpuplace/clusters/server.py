@@ -256,7 +256,7 @@ def _check(server_def: Any, cluster: ClusterSpec) -> None:
         raise NotFoundError.of(
             f"No server factory registered for the given ServerDef: {server_def}\n"
             "The available server factories are: [ GRPC_SERVER ]",
-            hint='use protocol="grpc", as TensorFlow calls it; tasks here have a protocol of their own',
+            hint='use protocol="grpc", as TensorFlow calls it; tasks here use their own protocol',
         )
     if server_def.job_name not in cluster.jobs:
         raise InternalError.of(

@@ -1,6 +1,6 @@
 """Traces of a step's parts, merged and converted to one clock.
 
-Each task records times of its own clock. The master requests the time of each task several times, and uses the fastest
+Each task records times by its own clock. The master requests the time of each task several times, and uses the fastest
 answer: the task's clock was read between request and answer, about in the middle::
 
     master   requested ─────────┬─────────── answered         ahead by: theirs - (requested + answered) / 2
@@ -9,7 +9,7 @@ answer: the task's clock was read between request and answer, about in the middl
 A clock that may be right within that error is not corrected: the tasks of one machine have one clock.
 
 A tensor sent between tasks appears as ``_Send`` and ``_Recv`` in the lists of its sender and receiver. As in
-TensorFlow, which omits those two, it also appears as a ``RecvTensor`` in a list of its own for the receiver, with its
+TensorFlow, which omits those two, it also appears as a ``RecvTensor`` in a separate list for the receiver, with its
 bytes, from sending to arrival::
 
     _Send        |=|

@@ -533,7 +533,7 @@ class Task:
     # Threads
 
     async def _answer(self, work: Any) -> dict[str, Any]:
-        """Return the result of a function that runs in a thread of its own, or its error."""
+        """Return the result of a function that runs in a separate thread, or its error."""
         try:
             return {"error": None, "result": await self._in_thread(work)}
         except Exception as error:

@@ -576,7 +576,7 @@ def _near(saved: Any, op_type: str) -> NearKernels:
     if shares and len(shares) != len(times[0]):
         raise ValueError(f"not every measured kernel of {op_type} has a share")
     if max(shares, default=0.0) > 1:
-        raise ValueError(f"the largest share of {op_type} is {max(shares):g}; a share is at most 1")
+        raise ValueError(f"the largest share of {op_type} is {max(shares):g}; a share must be at most 1")
     flops, nbytes, starts, rests, taken = times
     return NearKernels(flops, nbytes, starts, rests, taken, shares)
 

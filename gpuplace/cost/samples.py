@@ -18,7 +18,7 @@ from gpuplace.typing import RunMetadata
 _CPU = re.compile(r"/(?:device:)?cpu:\d+$", re.IGNORECASE)
 _STREAMS = re.compile(r"/(?:device:)?gpu:(\d+)/stream:all$", re.IGNORECASE)
 _LABEL = re.compile(r" = (?:_Mkl(?:Native)?|_)?(\w+)\(")
-"""Op type of the kernel that ran, in the label of a node; oneDNN kernels and fused kernels have names of their own."""
+"""Op type of the kernel that ran, in the label of a node; oneDNN kernels and fused kernels have their own names."""
 _SAME = 0.05
 """Relative difference up to which a kernel takes as long with one core as with all, so that it runs in one thread."""
 _LONGEST_GAP = 100e-6

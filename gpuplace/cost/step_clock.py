@@ -79,7 +79,7 @@ class StepClock:
         return new_clock(self.graph, self.ways, self.threads, self._most_copies)
 
     def _renew(self) -> None:
-        """Allocate a clock of its own, after everything else was shared with another `StepClock`."""
+        """Allocate a separate clock, after everything else was shared with another `StepClock`."""
         self.clock: Clock = as_lists(self.new_clock())
         """Result of the last run."""
         self._clock: Any = self.clock
@@ -216,7 +216,7 @@ class StepClock:
         return copies, number
 
     def _computed_by(self) -> np.ndarray:
-        """Return ``[nodes and fetches]`` the node whose kernel computes each; -1 if it has a kernel of its own."""
+        """Return ``[nodes and fetches]`` the node whose kernel computes each; -1 if it has its own kernel."""
         graph, row = self.graph, np.array(self.clock.row)
         computed_by = np.full(len(row), -1, dtype=np.int64)
         leader = np.repeat(graph.fused[graph.first_fused[:-1]], np.diff(graph.first_fused))

@@ -46,7 +46,7 @@ class StepRequest:
     """A step, and the options of the session that runs it."""
 
     fetches: Any = None
-    """As for `gpuplace.estimate`; None for the default subject."""
+    """Fetches, as for `gpuplace.estimate`; None for the default subject."""
     feeds: Mapping[Any, Any] = field(default_factory=dict)
     """Tensor, or its name, to a shape or an array."""
     config: Any = None
@@ -349,7 +349,7 @@ class StepEstimate:
         largest_fitting, unknown = largest(lambda batch: estimate_batch(self, batch).memory.fits, most=most)
         if unknown is not None:
             raise FailedPreconditionError.of(
-                f"The largest batch is unknown, because it is unknown whether a batch of {unknown:,} fits.",
+                f"Cannot determine the largest batch: it is unknown whether a batch of {unknown:,} fits.",
                 facts={
                     "known to fit": f"a batch of {largest_fitting:,}" if largest_fitting else "none",
                     "because": estimate_batch(self, unknown).memory.unknown,

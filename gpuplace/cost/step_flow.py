@@ -61,7 +61,7 @@ class Machinery:
 
     @property
     def pools(self) -> int:
-        """Number of machines with an intra-op pool of their own."""
+        """Number of machines with their own intra-op pool."""
         return 1 if self.links.is_one_host else -min(self.hosts, default=-1)
 
     @property
@@ -206,7 +206,7 @@ class StepFlow:
     on_host: np.ndarray
     """[nodes] bool: GPU nodes whose kernels run on the host."""
     computed_by: np.ndarray
-    """[nodes] int: the node whose fused kernel computes it; -1 if it has a kernel of its own."""
+    """[nodes] int: the node whose fused kernel computes it; -1 if it has its own kernel."""
     first_copy: int
     """The ``item_node`` of the first copy."""
 

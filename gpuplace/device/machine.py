@@ -87,7 +87,7 @@ class Machine:
     def __post_init__(self) -> None:
         if self.is_cpu_build and self.gpus and not self.tasks:
             raise InvalidArgumentError.of(
-                "A CPU build of TensorFlow uses no GPUs.", hint="leave out 'cpu build' or the GPUs"
+                "A CPU build of TensorFlow cannot use GPUs.", hint="leave out 'cpu build' or the GPUs"
             )
 
     @classmethod
@@ -501,7 +501,7 @@ def _install(requests: list[tuple[GPUModel, str | None]]) -> tuple[PhysicalGPU, 
     gpus.sort(key=lambda gpu: gpu.pci_bus_id)
     for before, gpu in zip(gpus, gpus[1:], strict=False):
         if before.pci_bus_id == gpu.pci_bus_id:
-            raise InvalidArgumentError.of(f"Two GPUs in one slot: {gpu.pci_bus_id}.")
+            raise InvalidArgumentError.of(f"Two GPUs have the same PCI slot: {gpu.pci_bus_id}.")
     return tuple(gpu.at(index) for index, gpu in enumerate(gpus))
 
 
@@ -585,7 +585,7 @@ def _parse(text: str) -> Machine:
         else:
             model, _, slot = name.partition("@")
             if slot and count != 1:
-                raise _invalid(text, f"{count} GPUs in one slot")
+                raise _invalid(text, f"{count} GPUs with the same PCI slot")
             check_count(count + len(gpus), "GPU", MAX_GPUS)
             gpus += [(find_model(model.strip()), slot.strip() or None)] * count
     if names and cpus is None and not gpus and not xla:

@@ -122,7 +122,7 @@ def _byte_tables() -> Any:
 
 @functools.cache
 def _byte_list() -> list[int]:
-    """Return the first of these tables as a list."""
+    """Return the effect of a byte on the state as a list, to process bytes one by one."""
     return _byte_tables()[0].tolist()
 
 

@@ -97,7 +97,7 @@ def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
         facts: the step.
         trials: tries changes.
     """
-    # Gradients that are apart from their layers are a finding of their own: here they count where their layers are.
+    # Gradients that are apart from their layers are a separate finding: here they count where their layers are.
     device = facts.device_of_layer
     busy = np.bincount(device, facts.kernel_seconds, len(facts.labels))
     most = float(busy.max(initial=0.0))

@@ -210,7 +210,7 @@ class Model:
         signatures = self.signatures(part.tags)
         others = len([key for key in signatures if key != part.signature and not is_own_signature(key)])
         if part.function:
-            text = f"function {part.function}{where}, as a graph of its own"
+            text = f"function {part.function}{where}, as a separate graph"
         elif part.signature:
             text = f"signature {part.signature}{where}" + (f"; {_counted(others, 'other')}" if others else "")
         elif self.kind == "GraphDef" and not part.clear_devices:

@@ -135,7 +135,7 @@ def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
         flat = np.array(values, np.uint16).view(dtype.numpy_dtype)
     elif dtype.is_complex:
         if len(values) % 2:
-            raise _corrupt("an odd number of parts of complex values")
+            raise _corrupt(f"{len(values)} numbers, which cannot be pairs of real and imaginary parts")
         flat = np.array(values, dtype.real_dtype.as_numpy_dtype).view(dtype.numpy_dtype)
     else:
         flat = np.array(values).astype(dtype.numpy_dtype) if len(values) else np.empty(0, dtype.numpy_dtype)

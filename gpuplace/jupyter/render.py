@@ -1,6 +1,6 @@
 """Render DOT text as SVG, PNG or PDF with ``dot`` if installed, otherwise with ``graphviz-pure``, under a time limit.
 
-``graphviz-pure`` is a dependency of this package with an executable of its own, so pictures need only what pip
+``graphviz-pure`` is a dependency of this package with its own executable, so pictures need only what pip
 installs. The environment variable GPUPLACE_DOT selects another program.
 """
 

@@ -9,7 +9,7 @@ MatMul on GPU: never for T in int32, int64, bfloat16
 StringJoin on GPU: never
 Add on GPU: never for T in int16, int8, string, bfloat16
 
-Source: the catalogue (``registry``); no rule of its own.
+Source: the catalogue (``registry``); adds no rules.
 """
 
 from __future__ import annotations

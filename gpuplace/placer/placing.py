@@ -254,7 +254,7 @@ class _Run:
         """Allow nodes without any kernel in this process to run in another task, if they request one.
 
         An op that is unknown in this process may have kernels in the process of another job, replica or task. Such
-        nodes get a signature of their own.
+        nodes get their own signature.
         """
         graph, client = self.graph, self.device_set.client_device
         unknown = [

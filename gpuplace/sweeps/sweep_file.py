@@ -124,8 +124,8 @@ class SweepFile:
         version, _, saved_what = mark.partition(" ")
         if not version:
             raise DataLossError.of(
-                f"{path} is a Parquet file, but not of a sweep",
-                hint="use another name; this file is not changed",
+                f"{path} is a Parquet file that does not contain a sweep",
+                hint="choose another file name; this file is not changed",
             )
         if version == _VERSION and saved_what != self._what:
             raise FailedPreconditionError.of(

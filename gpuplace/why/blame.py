@@ -78,7 +78,7 @@ class BlameRow:
     bound: int
     """Number of nodes that must share a device with such a node."""
     followers: int
-    """Number of further nodes, in rows of their own, that follow the nodes of this row."""
+    """Number of further nodes, in separate rows, that follow the nodes of this row."""
     nbytes: int
     """Total size of the nodes' outputs in bytes, as far as known."""
     unsized: int

@@ -327,7 +327,10 @@ def anyway(placed: Placed, node: int) -> str:
 
 
 def undone(placed: Placed, rule: Rule, culprit: int) -> WhatIf | None:
-    """Return the placement without a verdict's cause; cached, because many nodes share a culprit."""
+    """Return what the placement would be without a verdict's cause; None if the cause cannot be removed.
+
+    The result is cached, because many nodes share a culprit.
+    """
     cache: dict[tuple[Rule, int], WhatIf | None] = placed.__dict__.setdefault("_undone", {})
     key = (rule, culprit)
     if key not in cache:

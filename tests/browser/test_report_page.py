@@ -733,9 +733,7 @@ def test_a_call_opens_the_function_that_it_calls(opened):
     trail = page.get_by_role("navigation", name="Where this function is called")
     expect(trail).to_contain_text("add_on_gpu_1")
     page.wait_for_selector("html[data-ready=yes]")
-    expect(heading).to_contain_text(
-        "function add_on_gpu_1 of a SavedModel, tags serve, as a graph of its own"
-    )
+    expect(heading).to_contain_text("function add_on_gpu_1 of a SavedModel, tags serve, as a separate graph")
     expect(heading).to_contain_text("4 nodes: 4 on GPU:0; nothing is copied")  # where the StatelessIf is
     boxes(page).filter(has_text="one").click()
     page.wait_for_timeout(400)  # addresses are told after changes that come together

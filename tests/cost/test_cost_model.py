@@ -219,7 +219,7 @@ DAMAGES = {
     "not every measured kernel of Add has a share": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 2e-6], "shares": [0.5]}}}
     ),
-    "the largest share of Add is 2; a share is at most 1": lambda text: json.dumps(
+    "the largest share of Add is 2; a share must be at most 1": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 2e-6], "shares": [0.5, 2]}}}
     ),
     "taken of Add is 0, not a number above 0": lambda text: json.dumps(

@@ -73,9 +73,9 @@ def test_bad_text_names_the_fault():
         Machine.parse("T4,")
     with pytest.raises(InvalidArgumentError, match="Cannot parse machine .*: no CPU"):
         Machine.parse("0 cpu, T4")
-    with pytest.raises(InvalidArgumentError, match="2 GPUs in one slot"):
+    with pytest.raises(InvalidArgumentError, match="2 GPUs with the same PCI slot"):
         Machine.parse("2x T4 @ 05:00.0")
-    with pytest.raises(InvalidArgumentError, match=r"Two GPUs in one slot: 0000:05:00.0"):
+    with pytest.raises(InvalidArgumentError, match=r"Two GPUs have the same PCI slot: 0000:05:00.0"):
         Machine.parse("T4 @ 05:00.0 + K80 @ 0000:05:00.0")
     with pytest.raises(InvalidArgumentError, match="'slot7' is not a PCI bus id"):
         Machine.parse("T4 @ slot7")
@@ -152,7 +152,7 @@ def test_xla_devices_and_full_names_beside_gpus():
 
 
 def test_a_cpu_build_has_no_gpus():
-    with pytest.raises(InvalidArgumentError, match=r"^A CPU build of TensorFlow uses no GPUs\."):
+    with pytest.raises(InvalidArgumentError, match=r"^A CPU build of TensorFlow cannot use GPUs\."):
         Machine.parse("cpu build, T4")
     assert Machine.parse("worker: cpu build; ps: T4").is_cpu_build
     assert Machine.parse("cpu build") != Machine.parse("cpu")

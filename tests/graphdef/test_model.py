@@ -64,7 +64,7 @@ def test_parts_in_words(tmp_path):
     assert gpuplace.place(graph_def(), TWO).graph.part == ""
     assert (
         gpuplace.place(graph_def(), TWO, function="add").graph.part
-        == "function add of a GraphDef, as a graph of its own"
+        == "function add of a GraphDef, as a separate graph"
     )
     meta = saved_model("s").meta_graphs[0]
     assert gpuplace.place(meta, TWO, signature="s").graph.part == "signature s of a MetaGraphDef"

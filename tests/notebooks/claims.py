@@ -85,14 +85,14 @@ _TABLE: dict[str, list[tuple]] = {
         ('"GPU first" is a fixed order of preference. TensorFlow 1 measures nothing', ON_GPU),
     ],
     "02": [
-        ("TensorFlow can log it", *LOG),
+        ("TensorFlow can log the devices", *LOG),
         (
             "A constant has no inputs, so TensorFlow can first see where its consumers go.",
             Placed("constant goes with its consumer", {"a": "CPU:0", "n": "CPU:0"}),
             *LOG,
         ),
         (
-            "If you add something to the graph, **all** of it is placed and logged again",
+            "If you add something to the graph, the **whole** graph is placed and logged again",
             Program("a graph that grows"),
         ),
         (
@@ -115,7 +115,7 @@ _TABLE: dict[str, list[tuple]] = {
             "test_run_metadata.py::test_partition_graphs",
         ),
         (
-            "Only a result of constants alone is computed once and kept.",
+            "The exception is a result that depends only on constants: it is computed once and kept.",
             "test_constant_folding.py::test_both_foldings_have_to_be_switched_off",
         ),
         (
@@ -651,7 +651,7 @@ NO_CLAIMS = {
     "04": ("And with 1.5?",),
     "07": ("is the name in TensorFlow.",),
     "08": ("'Hello, TensorFlow!'",),
-    "13": ("they take 1.7 times as long",),
+    "13": ("it takes 1.7 times as long",),
     "14": ("Two towers are 1.7 times as fast",),
     "16": ("follows TensorFlow's own rules", "1.4 times as fast instead of 1.8 times"),
     "18": (

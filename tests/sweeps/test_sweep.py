@@ -296,7 +296,7 @@ def test_a_file_that_is_no_sweep_is_left_as_it_is(tmp_path):
             "is damaged",
         ),
         (b"PAR1 text PAR1", tf.errors.DataLossError, "not a Parquet file"),
-        (pd.DataFrame({"a": [1]}).to_parquet(), tf.errors.DataLossError, "not of a sweep"),
+        (pd.DataFrame({"a": [1]}).to_parquet(), tf.errors.DataLossError, "does not contain a sweep"),
     ):
         path.write_bytes(content)
         with pytest.raises(error, match=text):

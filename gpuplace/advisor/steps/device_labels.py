@@ -180,7 +180,7 @@ def _stays(scorer: ChoiceScorer, where: Ints, is_chosen: NDArray[np.bool_]) -> F
 
 
 def device_kinds(scorer: ChoiceScorer) -> list[Hashable]:
-    """Return [devices] a key that is equal for interchangeable devices; the client's own device has a key of its own.
+    """Return [devices] a key that is equal for interchangeable devices; the client's own device has a unique key.
 
     Args:
         scorer: scorer of the step.

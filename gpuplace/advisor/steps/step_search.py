@@ -100,7 +100,7 @@ class Budget:
 
     @property
     def end(self) -> float:
-        """Time at which it is used up; infinite if steps are counted."""
+        """Time at which the budget is used up; infinite if steps are counted."""
         return math.inf if self.steps is not None else self.begin + self.seconds
 
     def leave(self, seconds: float) -> None:

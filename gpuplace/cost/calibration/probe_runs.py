@@ -99,7 +99,7 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
 
 @contextmanager
 def with_tensorflow(python: str) -> Iterator[Runner]:
-    """Run probes with TensorFlow 1.15 or later, in a process of its own, and in another one with a single core.
+    """Run probes with TensorFlow 1.15 or later, in a separate process, and in a second one with a single core.
 
     Traced steps run one kernel at a time, because kernels that run side by side take each other's cores.
 

@@ -88,7 +88,7 @@ _SMALL_SIZES = (
 
 
 class Probe(NamedTuple):
-    """A graph that runs to measure kernels, or the executor."""
+    """A graph whose run times calibrate the kernels or the executor."""
 
     name: str
     """Description."""
@@ -112,7 +112,7 @@ class BuiltProbe(NamedTuple):
     feeds: Mapping[str, Array]
     """Names of placeholders to their feeds."""
     has_kernels: bool
-    """As in `Probe`."""
+    """Whether its kernels are used for the fit; see `Probe`."""
 
 
 def build(probe: Probe) -> BuiltProbe:

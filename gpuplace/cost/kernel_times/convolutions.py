@@ -37,7 +37,7 @@ PASSES = ("forward", "backward_input", "backward_filter")
 _BEST = 0.85
 """Fraction of the GPU's rate that the largest tiles reach: windows are gathered from the images during the product."""
 _BEST_WINOGRAD = 0.75
-"""As ``_BEST``, tile transforms included."""
+"""The same for Winograd kernels, including their tile transforms."""
 _UNTILED = 0.3
 """Fraction of the rate that kernels without tiles reach; images with few channels would leave most of a tile empty.
 
@@ -47,7 +47,7 @@ _CALL_SECONDS = 8e-6
 
 
 def columns_of(work: Convolution) -> tuple[int, ...]:
-    """Return the table row of a convolution."""
+    """Return a convolution as a row of the table of measurements."""
     groups = max(1, work.groups)
     return (
         PASSES.index(work.direction), work.batch, max(1, work.in_channels // groups),

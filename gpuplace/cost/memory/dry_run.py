@@ -83,22 +83,22 @@ class _UnfilledArrays:
 
     @staticmethod
     def zeros(shape: Sequence[int], dtype: DTypeLike) -> Any:
-        """As in NumPy."""
+        """Return zeros, as NumPy does."""
         return unfilled(shape, dtype)
 
     @staticmethod
     def array(value: Any, copy: bool) -> Any:
-        """As in NumPy."""
+        """Return a copy, as NumPy does."""
         return unfilled_like(value)
 
     @staticmethod
     def add(first: Any, second: Any) -> Any:
-        """As in NumPy, for equal shapes."""
+        """Return the sum of two arrays of equal shape."""
         return np.add(first, second) if first.nbytes <= SMALL_BYTES else unfilled_like(first)
 
     @staticmethod
     def stack(values: Sequence[Any]) -> Any:
-        """As in NumPy."""
+        """Return the arrays stacked along a new first axis."""
         first = values[0]
         if first.nbytes * len(values) <= SMALL_BYTES:
             return np.stack(values)
@@ -106,7 +106,7 @@ class _UnfilledArrays:
 
     @staticmethod
     def concatenate(values: Sequence[Any]) -> Any:
-        """As in NumPy."""
+        """Return the arrays joined along the first axis."""
         if sum([value.nbytes for value in values]) <= SMALL_BYTES:
             return np.concatenate(values)
         return unfilled((sum(map(len, values)), *values[0].shape[1:]), values[0].dtype)
@@ -119,15 +119,15 @@ class _DryBackend(NumpyBackend):
     """Backend that copies only small arrays between memories."""
 
     def from_host(self, value: Any) -> Any:
-        """As `NumpyBackend.from_host`."""
+        """Copy a small array; see `NumpyBackend.from_host`."""
         return value if self.memory is None else unfilled_like(value)
 
     def to_host(self, value: Any) -> Any:
-        """As `NumpyBackend.to_host`."""
+        """Copy a small array; see `NumpyBackend.to_host`."""
         return value if self.memory is None else unfilled_like(value)
 
     def copier_from(self, sender: Any) -> Callable[[Any], Any]:
-        """As `NumpyBackend.copier_from`."""
+        """Return a function that copies small arrays; see `NumpyBackend.copier_from`."""
         return unfilled_like
 
 

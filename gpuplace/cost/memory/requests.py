@@ -68,7 +68,7 @@ class Work:
         if self._left < 0:
             raise ResourceExhaustedError.of(
                 f"the step has more than {self._most:,} allocations and nodes in loop iterations",
-                hint="set a smaller trip_counts, or a smaller batch if a loop runs over it",
+                hint="set smaller trip_counts, or a smaller batch if a loop runs over the batch",
             )
 
 

@@ -375,7 +375,7 @@ def fullest(peaks: Mapping[str, int | None]) -> float | None:
 
 
 def _of_unknown_size(placement: Placement) -> list[str]:
-    """Return full names of the devices with memory of their own of unknown size."""
+    """Return the full names of the devices whose own memory has an unknown size."""
     return [
         device.name
         for device in placement.device_set

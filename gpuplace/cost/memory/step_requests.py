@@ -45,7 +45,7 @@ class StepRequests(NamedTuple):
     assumed: tuple[str, ...]
     """Assumptions, one sentence each."""
     called: Callable[[str, bool], tuple[str, str]]
-    """As in `DeviceUse`."""
+    """Function from a node to the owner of its bytes; see `DeviceUse`."""
     unknown: str = ""
     """Why the step may need more memory, or ``""``."""
 

@@ -1,6 +1,6 @@
 """Unfilled arrays, and functions that return them in place of a kernel's results.
 
-An array that is not small has no memory of its own: all its elements are the same one (its strides are zero), so it
+An array that is not small does not have its own memory: all its elements are the same one (its strides are zero), so it
 takes neither bytes nor addresses, whatever its shape. Slices and reshapes of it are views, as of any array. Nothing may
 be computed from it, because the result would be a real array.
 """

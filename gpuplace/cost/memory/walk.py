@@ -1,8 +1,8 @@
-"""Interpretation of a schedule step by step, for steps that run once and are not worth compiling.
+"""Interpret a schedule step by step: for steps that run once and are not worth compiling.
 
-The memory gets the same requests in the same order as from the compiled plan (``plan.codegen``): constants exist before
-the step, a large result is allocated before it is computed, a value is freed after its last consumer. Only a straight
-line can be interpreted; loops and conditionals are compiled.
+The allocators receive the same requests in the same order as from the compiled plan (``plan.codegen``): constants exist
+before the step, a large result is allocated before it is computed, and a value is freed after its last consumer.
+Schedules with loops or conditionals cannot be interpreted; they are compiled.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _CountedCopy(_Call):
         self._memory = memory
 
     def run(self, values: dict[Slot, Any]) -> None:
-        """As in `_Call`."""
+        """Call the function; see `_Call.run`."""
         step = self.step
         copied = self._function(*self._inputs(values))
         values[step.outputs[0]] = self._memory.note(step.name, step.device, copied)
@@ -142,7 +142,7 @@ class _CountedKernel(_Call):
         ]
 
     def run(self, values: dict[Slot, Any]) -> None:
-        """As in `_Call`; results without consumers are not accounted for."""
+        """Call the function; see `_Call.run`. Results without consumers are not accounted for."""
         memory, variables, step = self._memory, self._variables, self.step
         name, device = step.op.name, step.device  # type: ignore[union-attr]
         reservation = None if self._reserve is None else self._reserve()

@@ -1,4 +1,4 @@
-"""Shapes through calls of library functions that are not inlined: their bodies are graphs of their own."""
+"""Shapes through calls of library functions that are not inlined: their bodies are separate graphs."""
 
 from __future__ import annotations
 

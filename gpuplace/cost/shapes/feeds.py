@@ -90,7 +90,7 @@ def _size(size_like: Any) -> int | None:
         return None
     size = operator.index(value)
     if size < -1:
-        raise ValueError(f"A size is at least 0, or -1 if it is unknown; got {size}")
+        raise ValueError(f"A size must be at least 0, or -1 if it is unknown; got {size}")
     return None if size == -1 else size
 
 

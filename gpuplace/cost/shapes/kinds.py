@@ -123,7 +123,7 @@ class Kinds:
                 key = (op_type, *[item for item in attrs.items() if not item[0].startswith("_")])
             try:
                 kind = kind_by_key.get(key)
-            except TypeError:  # an unhashable attribute: the node is a kind of its own
+            except TypeError:  # an unhashable attribute: the node has a unique key
                 key, kind = object(), None
             if kind is None:
                 kind = kind_by_key[key] = self._new(op_type, attrs, graph.functions)

@@ -302,7 +302,7 @@ def _demanded_for(engine: Inference, node: int, inferred: tuple[Sizes, ...]) -> 
 
 
 def _is_source(engine: Inference, node: int) -> bool:
-    """Whether a node's output comes from outside of the graph, or depends on values: all its inputs are known."""
+    """Return whether only a node's own output shape is unknown: its data comes from outside, or its values decide."""
     kind = engine.kinds[node]
     if any(dtype.is_handle for dtype in kind.dtypes):
         return False

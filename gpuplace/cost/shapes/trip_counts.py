@@ -256,7 +256,7 @@ class TripCounts:
         }
         names = list(dict.fromkeys(name for name in frames if name))
         if not isinstance(given, Mapping):
-            raise TypeError(f"trip_counts must map frame names of loops to numbers; got {given!r}")
+            raise TypeError(f"trip_counts must map loop frame names to numbers; got {given!r}")
         for key, count in given.items():
             chosen = [name for name in names if name == key] or [
                 name for name in names if name.removesuffix("/while_context") == key

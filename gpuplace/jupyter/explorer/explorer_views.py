@@ -108,7 +108,7 @@ class Views:
 
     @property
     def front(self) -> str:
-        """The tab in front."""
+        """The selected tab."""
         return list(self.pages)[self.tabs.selected_index or 0]
 
     # ------------------------------------------------------------------------------------------------------- picture
@@ -268,7 +268,7 @@ class Views:
         )
 
     def fill(self) -> None:
-        """Give all tables new rows; only the table in front builds them now."""
+        """Give all tables new rows; only the visible table builds them now."""
         state = self.what_if
         made_of = (state.placement, self.comparison.before, state.error)
         if _is_same(made_of, self._filled):
@@ -278,7 +278,7 @@ class Views:
             page.fill()
 
     def show_tab(self) -> None:
-        """Fill the tab in front."""
+        """Fill the selected tab."""
         for title, page in self.pages.items():
             page.show(title == self.front)
 
@@ -293,7 +293,7 @@ class Views:
         self.note.blocks = self.advising.note_blocks()
 
     def show_advice(self) -> None:
-        """Show the search or its result: a summary, and the details if its tab is in front."""
+        """Show the search or its result: a summary, and the details if its tab is selected."""
         with self.what_if.lock:
             self.show_note()
             if self.front == "Advice":

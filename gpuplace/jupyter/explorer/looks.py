@@ -52,7 +52,7 @@ class Looks(traitlets.HasTraits):
     tab = traitlets.Enum(
         TITLES,
         TITLES[0],
-        help=f"The tab in front. {'. '.join(f'{tab.title}: {tab.help}' for tab in TABS)}.",
+        help=f"The selected tab. {'. '.join(f'{tab.title}: {tab.help}' for tab in TABS)}.",
     )
     light = traitlets.Unicode("", help="The highlighted nodes; the rest is dimmed. One of `lights`.")
     lit_only = traitlets.Bool(

@@ -136,7 +136,7 @@ def _alike(placement: Placement) -> dict[Any, list[AnyFault]]:
 
 
 def _code(placement: Placement, fault: AnyFault) -> list[Block]:
-    """Return the change of the program that fixes a fault, if it is about a requested device."""
+    """Return the program change that fixes a fault in a device request; empty for other faults."""
     node = getattr(fault, "node", getattr(fault, "second", None))
     if node is None:
         return []

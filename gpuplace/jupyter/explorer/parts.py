@@ -141,7 +141,7 @@ class Parts:
         if self.model is not None:
             text = self.model.text(Part(*settings.part))
         else:
-            text = f"function {settings.function}, as a graph of its own" if settings.function else ""
+            text = f"function {settings.function}, as a separate graph" if settings.function else ""
         return f"{text}, as {settings.call} calls it" if settings.call else text
 
     def labels(self, settings: Settings) -> list[str]:

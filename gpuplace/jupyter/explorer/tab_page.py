@@ -35,7 +35,7 @@ class TableOf(NamedTuple):
 
 @dataclass(frozen=True)
 class Tab:
-    """One tab: text and buttons, a table, a widget of its own, or several of these below each other."""
+    """One tab: text and buttons, a table, its own widget, or several of these below each other."""
 
     title: str
     help: str
@@ -90,7 +90,7 @@ class TabPage:
 
     @cached_property
     def table(self) -> TableModel | None:
-        """The table, whose rows are built when it is in front."""
+        """The table, whose rows are built when it becomes visible."""
         declaration = self.tab.table
         if declaration is None:
             return None
@@ -117,7 +117,7 @@ class TabPage:
             table.fill(lambda: declaration.rows(self._views), declaration.empty(self._views))
 
     def show(self, is_front: bool) -> None:
-        """Update the tab, if it is in front."""
+        """Update the tab if it is selected."""
         if not is_front:
             if self.existing_table is not None:
                 self.existing_table.front(False)

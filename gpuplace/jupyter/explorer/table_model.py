@@ -16,7 +16,7 @@ _MOST = 1000
 
 
 class TableModel:
-    """Rows and the page that shows them; rows are built when the table is in front.
+    """Rows and the page that shows them; rows are built when the table becomes visible.
 
     Args:
         columns: ``(title, share of the width)``.
@@ -41,7 +41,7 @@ class TableModel:
         self.view.on_msg(self._heard)
 
     def fill(self, make: Callable[[], Rows], empty: str = "", note: str = "") -> None:
-        """Set the function that builds the rows; it is called when the table is in front."""
+        """Set the function that builds the rows; it is called when the table becomes visible."""
         self._make = make
         self.view.empty, self.view.note = empty, note
         if self._is_front:

@@ -1,4 +1,4 @@
-"""The widgets with a page of their own: the clickable picture, tables, text panels, and the controls.
+"""The widgets that have their own page: the clickable picture, tables, text panels, and the controls.
 
 Each receives plain values as traits and sends the user's actions as messages; none has access to a placement. The
 scripts and style sheets are in ``gpuplace/web/``.

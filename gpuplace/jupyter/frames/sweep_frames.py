@@ -17,11 +17,12 @@ message        string              message of the error
 
 - ``what="place"``: ``nodes``, ``on_gpu`` (Int64), ``devices`` (dict: local device name to number of nodes),
   ``soft_placed`` (Int64: nodes whose request soft placement dropped), ``warnings`` (Int64: nodes whose request
-  yields to that of what they read, which TensorFlow warns of), ``errors`` (Int64: faults; nodes are then those placed).
+  TensorFlow overrides with a warning, because their input has another device), ``errors`` (Int64: faults; ``nodes``
+  then counts the placed nodes only).
 - ``what="estimate"``: ``step_time`` (float64, seconds), ``batch`` (Int64), ``rate`` (float64, examples a second),
   ``peak`` (Int64, bytes on the GPU that uses the largest part of its memory), ``peak_memory`` (dict: device to bytes),
-  ``fits`` (boolean), ``busy`` (float64, the part of the step in which its busiest GPU computes), ``copied`` (float64,
-  bytes), ``guessed`` (float64, the part of the time that rests on guesses).
+  ``fits`` (boolean), ``busy`` (float64, the fraction of the step in which its busiest GPU computes), ``copied``
+  (float64, bytes), ``guessed`` (float64, the fraction of the time that is based on guesses).
 - ``what="advise"``: ``before``, ``after``, ``bound`` (float64, seconds, or bytes for the objective ``"memory"``),
   ``moves`` (Int64, regions), ``fits`` (boolean), ``peak_memory`` (dict: device to bytes).
 """

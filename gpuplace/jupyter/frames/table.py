@@ -44,11 +44,11 @@ class Table(pd.DataFrame):  # type: ignore[misc]
         return markup
 
     def to_string(self, *args: Any, **options: Any) -> Any:
-        """As for a DataFrame, with the displayed values."""
+        """Return the displayed values as text; see ``DataFrame.to_string``."""
         return self._as_shown(whole=True).to_string(*args, **options)
 
     def to_html(self, *args: Any, **options: Any) -> Any:
-        """As for a DataFrame, with the displayed values."""
+        """Return the displayed values as HTML; see ``DataFrame.to_html``."""
         return self._as_shown(whole=True).to_html(*args, **options)
 
     def _as_shown(self, *, whole: bool = False) -> pd.DataFrame:
@@ -79,11 +79,11 @@ class Column(pd.Series):  # type: ignore[misc]
         return self._with_own_type(repr(self._as_shown(_printed(len(self)))))
 
     def to_string(self, *args: Any, **options: Any) -> Any:
-        """As for a Series, with the displayed values."""
+        """Return the displayed values as text; see ``Series.to_string``."""
         return self._as_shown(np.arange(len(self))).to_string(*args, **options)
 
     def value_counts(self, *args: Any, **options: Any) -> pd.Series:
-        """As for a Series; labels are displayed like values."""
+        """Count the values; see ``Series.value_counts``. Labels are displayed like values."""
         return Column(super().value_counts(*args, **options))
 
     def _as_shown(self, rows: np.ndarray[Any, Any]) -> pd.Series:
@@ -95,7 +95,7 @@ class Column(pd.Series):  # type: ignore[misc]
         return series
 
     def _with_own_type(self, text: str) -> str:
-        """Replace the dtype at the end of a displayed text by the column's own."""
+        """Replace ``dtype: object`` at the end of a displayed text with the dtype of the column."""
         before, marker, _ = text.rpartition("dtype: object")
         return f"{before}dtype: {self.dtype}" if marker else text
 

@@ -63,10 +63,10 @@ _MISFIT = "The sizes do not match the op: only its bytes are counted"
 
 
 def has_model(op_type: str) -> bool:
-    """Return whether a rule determines an op's work, instead of its bytes.
+    """Return whether the work of an op is computed by a rule. Otherwise it is derived from the op's bytes.
 
     Args:
-        op_type: op type.
+        op_type: op type, such as ``"MatMul"``.
     """
     return registered_model(op_type) is not None or is_elementwise(op_type) or traits_of(op_type).shares
 

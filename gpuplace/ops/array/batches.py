@@ -1,7 +1,7 @@
 """Move blocks of a tensor into a larger batch, and back: the basis of dilated convolutions.
 
     input [1, 4] in blocks of 2:   a b c d   -->   [2, 2]:   a c      every element of a block goes into
-                                                             b d      a batch of its own
+                                                             b d      its own batch
 
 Source: tensorflow/core/ops/array_ops.cc, core/kernels/spacetobatch_op.cc, batchtospace_op.cc and
 tensorflow/python/ops/array_ops.py, array_grad.py, release 1.15.
@@ -41,7 +41,7 @@ __all__ = [
 def space_to_batch_nd(
     input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Move blocks of the axes after the first into the batch: each position in a block becomes a batch of its own.
+    """Move blocks of the axes after the first into the batch: each position in a block becomes a separate batch.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.space_to_batch_nd([[1, 2, 3, 4]], [2], [[0, 0]])).tolist()

@@ -247,7 +247,7 @@ class LoopGradient:
         return real
 
     def pred_of(self, pred: Tensor) -> Tensor:
-        """Return the predicate of a conditional in the forward loop, in the gradient."""
+        """Return the value that a conditional's predicate had in the forward loop, for use in the gradient loop."""
         substitute = self.values.get(pred)
         if substitute is None:
             with outside(self.grad_context):

@@ -244,8 +244,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """Return ``elu`` with a scale that makes activations self-normalising.
 
     The result is ``scale * features`` where positive, otherwise ``scale * alpha * (exp(features) - 1)``, with ``scale``
-    about
-    1.0507 and ``alpha`` about 1.6733.
+    about 1.0507 and ``alpha`` about 1.6733.
 
     Args:
         features: float16, bfloat16, float32 or float64, of any shape.

@@ -170,7 +170,7 @@ def at_largest(xp: Any, volumes: Any, pooled: Any, values: Any, block: Block) ->
 
 
 def means(xp: Any, volumes: Any, block: Block) -> Any:
-    """Return the mean of each window, without its part outside the volumes."""
+    """Return the mean of each window; its part outside the volume is not counted."""
     out, pads = block.geometry(volumes.shape[1:4])
     source = _padded(xp, wide(volumes), pads)
     total = xp.zeros((len(volumes), *out, volumes.shape[4]), source.dtype)

@@ -29,7 +29,7 @@ __all__ = ["DeviceWrapper", "DropoutWrapper", "ResidualWrapper"]
 
 
 class _Wrapper(RNNCell):
-    """Base class of wrappers."""
+    """Base class of cells that wrap another cell."""
 
     def __init__(self, cell: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -1,4 +1,4 @@
-"""Lists and dicts for object-based checkpoints: trackable ones that a program makes, and wrappers of its own.
+"""Lists and dicts for object-based checkpoints: trackable containers, and wrappers of a program's plain ones.
 
 A list or dict that is assigned to an attribute of an `AutoTrackable` is replaced by a wrapper, also a list or dict,
 which depends on its items: elements of a list by index, values of a dict by key. Some changes make it impossible to

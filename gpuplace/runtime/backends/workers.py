@@ -34,7 +34,7 @@ class Workers:
         self._process = os.getpid()
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call the function in a thread of its own."""
+        """Call the function in a separate thread."""
         with self._lock:
             if self._pool is None or self._process != os.getpid():  # threads do not survive a fork
                 from concurrent.futures import ThreadPoolExecutor

@@ -207,7 +207,7 @@ class ProcessState:
 
         Raises:
             InvalidArgumentError: an option is invalid, with TensorFlow's message; or the machine is a cluster.
-            AlreadyExistsError: a GPU device would move to another GPU than in an earlier session.
+            AlreadyExistsError: a GPU device would use a different GPU than in an earlier session.
             InternalError: unknown ``allocator_type``.
         """
         settings = GPUSettings.from_config(config)
@@ -344,7 +344,7 @@ def _check_allocator_type(state: _Gpus, device: VirtualGPU, settings: GPUSetting
 
 
 def _with_first_limit(state: _Gpus, device: DeviceAttributes) -> DeviceAttributes:
-    """Return the device with the memory limit of its actual allocator."""
+    """Return the device with the memory limit that the process's first session gave its allocator."""
     if device.physical_id is None or device.visible_id is None:
         return device
     _, limit = state.created[device.id, device.visible_id]
@@ -437,7 +437,7 @@ def session_devices(config: ConfigProto | None = None) -> SessionDevices:
 
     Raises:
         InvalidArgumentError: an option is invalid; TensorFlow's message.
-        AlreadyExistsError: a GPU device would move to another GPU than in an earlier session.
+        AlreadyExistsError: a GPU device would use a different GPU than in an earlier session.
         InternalError: unknown ``allocator_type``.
     """
     return process_state.session_devices(config)

@@ -1,1 +1,1 @@
-"""From a signature of feeds and fetches to a plan: a schedule, and one Python function that runs it."""
+"""Compile a signature of feeds and fetches to a plan: a schedule, and one Python function that runs it."""

@@ -1,4 +1,4 @@
-"""From a signature to a plan: schedule, constants, and one lane or several.
+"""Compile a signature to a plan: schedule, constants, and one lane or several.
 
 A plan runs in lanes if at least two devices have work that takes much longer than waking a thread, judged by shapes
 when the plan is compiled. If shapes are unknown, the plan starts in a single lane that measures its time. After a run
@@ -63,7 +63,7 @@ WORTH_MEASURING_NS = 1_000_000
 
 
 class PlanOptions(NamedTuple):
-    """Options of the plan of a signature: work in addition to computing."""
+    """Options of a signature's plan: what it does besides computing, such as tracing."""
 
     is_traced: bool = False
     """Whether it records every call."""
@@ -150,7 +150,7 @@ class PlanCompiler:
         Args:
             signature: fetches, targets and feeds.
             device_of: function that returns the device of an operation.
-            options: what the plan does in addition to computing.
+            options: options of the plan.
             done: operations that have run in an earlier part of the step.
 
         Raises:
@@ -345,7 +345,7 @@ class _MeasuringPlan(Plan):
         self._measures = False
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """As ``Plan.run``."""
+        """Run the plan; see ``Plan.run``."""
         if self._other is not None:
             return self._other.run(feeds)
         if self._measures:

@@ -107,7 +107,7 @@ class ConstantPlan(Plan):
     """A plan that returns constants and computes nothing."""
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """As ``Plan.run``."""
+        """Run the plan; see ``Plan.run``."""
         try:
             return self._function(*feeds)
         except MemoryError as error:  # for the caller's copy
@@ -118,6 +118,6 @@ class PlanOnGPU(Plan):
     """A plan that changes the thread's current device and queues kernels on GPUs."""
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """As ``Plan.run``."""
+        """Run the plan; see ``Plan.run``."""
         with gpu_step():
             return super().run(feeds)

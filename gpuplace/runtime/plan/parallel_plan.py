@@ -46,7 +46,7 @@ class Exchange:
 
     Args:
         count: number of handoffs.
-        cancellation: cancellation of the step; None if only handoffs wait.
+        cancellation: cancellation of the step's waiting kernels; None if only handoffs wait.
     """
 
     __slots__ = ("_cancellation", "_locks", "_values", "stopped")
@@ -126,7 +126,7 @@ class ParallelPlan(Plan):
         self._workers = workers
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """As ``Plan.run``."""
+        """Run the plan; see ``Plan.run``."""
         cancellation = Cancellation()
         limits = step_limits()
         step, limits = limits.cancellation, replace(limits, cancellation=cancellation)

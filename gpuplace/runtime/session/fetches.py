@@ -120,7 +120,7 @@ def _fed_parts(key: Any, parts: Sequence[Tensor], value: Any) -> Sequence[tuple[
         values = values[: len(parts)]  # slices without a known shape
     fed = parts[: len(values)]
     if len(values) > len(parts) or any(part.op.type != "Const" for part in parts[len(values) :]):
-        raise ValueError(f"Feeding {key!r} takes {len(parts)} values, for {list(parts)}; got {len(values)}.")
+        raise ValueError(f"Feeding {key!r} needs {len(parts)} values, for {list(parts)}; got {len(values)}.")
     return list(zip(fed, values, strict=True))
 
 
@@ -160,7 +160,7 @@ def composite_pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]] | None:
 
 
 def composite_parts(key: Any) -> Sequence[Any] | None:
-    """Return the tensors that feeding an object of several tensors feeds; None for a single tensor."""
+    """Return the tensors to feed for an object made of several tensors; None for a single tensor."""
     composite = _composite(key)
     if composite is None:
         return None

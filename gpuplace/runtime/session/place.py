@@ -289,7 +289,7 @@ def _placement_graph_of_part(
         return load_placement_graph(source.model, catalogue, release, **part_choice._asdict())
     if choice.tags is not None or choice.signature:
         what = type(graph).__name__
-        raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
+        raise ValueError(f"tags and signature apply only to a SavedModel; this is a {what}")
     if not isinstance(source, Graph):
         raise ValueError("function names a function of a graph's library: this graph keeps none")
     return load_placement_graph(Model(library_of(source)), catalogue, release, **choice._asdict())

@@ -4,7 +4,7 @@ A step that exceeds its time limit ends before its next node; running kernels ar
 ``ConfigProto.operation_timeout_in_ms`` is the default time limit.
 
 A session has one thread pool for its ops, or those of ``ConfigProto.session_inter_op_thread_pool``. Here a pool only
-determines how many devices may work concurrently in threads of their own; pool -1 is the calling thread.
+determines how many devices may work concurrently in their own threads; pool -1 is the calling thread.
 
 >>> print(usage_report("GPU:0", "GPU_0_bfc", [("b", 4 << 20), ("a", 256), ("b", 256), ("c", 512)]), end="")
 <BLANKLINE>
@@ -37,7 +37,7 @@ FULL_TRACE = 3
 MANY_LANES = 64
 """Number of lanes that no machine exceeds."""
 CALLING_THREAD = -1
-"""Number of the pool without threads of its own."""
+"""Number of the pool without its own threads."""
 
 MAX_REPORTED_NODES = 100
 """Maximal number of nodes in the list of tensors."""

@@ -266,7 +266,7 @@ def _by_name(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _ends(operations: Sequence[Operation]) -> list[Operation]:
-    """Return the operations without successors: in a graph that is lowered after pruning, all operations run."""
+    """Return the operations without successors, as targets that make all operations of a lowered graph run."""
     predecessors = {tensor.op for op in operations for tensor in op.inputs}
     predecessors.update(control for op in operations for control in op.control_inputs)
     return [op for op in operations if op not in predecessors]

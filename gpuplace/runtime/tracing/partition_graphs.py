@@ -81,7 +81,7 @@ def fill_partition_graphs(
 
 
 class _Partitions:
-    """Builder of the partition graphs."""
+    """Partition graphs under construction."""
 
     def __init__(
         self, graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int, rules: str, ends: Ends

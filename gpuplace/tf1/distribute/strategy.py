@@ -455,7 +455,7 @@ class StrategyExtended:
 
 
 class _DefaultExtended(StrategyExtended):
-    """Without a strategy: one replica, on any devices."""
+    """The default when no strategy is set: one replica, on any devices."""
 
     def __init__(self) -> None:
         super().__init__(("",))

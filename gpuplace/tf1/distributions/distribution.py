@@ -1,4 +1,4 @@
-"""Base of all distributions: samples, probabilities and statistics, and their shapes.
+"""Base class of all distributions: samples, probabilities and statistics, and their shapes.
 
 A distribution has three shapes, whose concatenation is the shape of a sample::
 

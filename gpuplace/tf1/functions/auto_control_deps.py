@@ -119,7 +119,7 @@ class AutomaticControlDependencies:
         self._must_run = {op: None}
 
     def _through_switch(self, switch: Operation) -> None:
-        """Free a resource that a branch uses when a ``Merge`` of its own has run."""
+        """Free a resource that a branch uses when its own ``Merge`` has run."""
         resource = switch.inputs[0]
         if resource.dtype.name == "resource" and resource.op.type == "Switch":
             self._through_switch(resource.op)

@@ -70,16 +70,16 @@ class FixedLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature with any number of parts of a known shape."""
+    """A feature that is a sequence: any number of elements of one known shape."""
 
     shape: Any
-    """The shape of a part."""
+    """The shape of an element."""
     dtype: Any
     """Dtype of its values: float32, int64 or string."""
     allow_missing: bool = False
-    """Whether it may be missing, which counts as no parts."""
+    """Whether it may be missing, which counts as an empty sequence."""
     default_value: Any = None
-    """Padding value for shorter ones; None: zeros, or empty strings."""
+    """Padding value for shorter sequences; None: zeros, or empty strings."""
 
 
 @dataclass

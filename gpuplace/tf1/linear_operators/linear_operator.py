@@ -1,4 +1,4 @@
-"""Base of all linear operators: products, solutions, determinants, and properties of the matrix.
+"""Base class of all linear operators: products, solutions, determinants, and properties of the matrix.
 
 An operator represents a batch of matrices, of shape ``[batch..., range_dimension, domain_dimension]``,
 without storing them. Public methods open a scope and call the private method of the same name. If a class
@@ -598,10 +598,10 @@ class LinearOperator(abc.ABC):
         return reduce_sum(self.diag_part(), axis=-1)
 
     def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """Return the matrices plus other ones.
+        """Return the sum of the operator's matrices and ``x``.
 
         Args:
-            x: the other matrices, of the same dtype and a shape that broadcasts.
+            x: matrices of the same dtype and a shape that broadcasts.
             name: name of the scope.
 
         Raises:

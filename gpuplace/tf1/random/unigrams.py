@@ -115,7 +115,7 @@ def learned_unigram_candidate_sampler() -> None:
 
 
 class _Fixed:
-    """A given distribution.
+    """A distribution with given weights.
 
     Args:
         weights: weights of all classes, float32; reserved classes have none.

@@ -111,7 +111,7 @@ class AbsentModule(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         path = f"{self.__name__}.{name}"
-        if path.removeprefix("tensorflow.python.") in NAMES:  # a submodule, with names of its own
+        if path.removeprefix("tensorflow.python.") in NAMES:  # a submodule, with its own names
             return importlib.import_module(path)
         absent_class = absent(path)
         setattr(self, name, absent_class)

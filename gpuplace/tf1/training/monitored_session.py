@@ -65,7 +65,7 @@ _DEFAULT_CHECKPOINT_SECS = 600
 
 
 class SessionCreator(ABC):
-    """Base of session factories."""
+    """Base class of session factories."""
 
     @abstractmethod
     def create_session(self) -> Any:
@@ -296,7 +296,7 @@ class StepContext:
 
 
 class _MonitoredSession:
-    """Base of monitored sessions."""
+    """Base class of monitored sessions."""
 
     StepContext = StepContext
 

@@ -33,7 +33,7 @@ _MOST_WARNINGS = 5
 
 
 class CheckpointSaverListener:
-    """Base of listeners to a ``CheckpointSaverHook``; its methods do nothing."""
+    """Base class of listeners to a ``CheckpointSaverHook``; its methods do nothing."""
 
     def begin(self) -> None:
         """Called before the session is created."""

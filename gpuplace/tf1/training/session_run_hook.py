@@ -73,7 +73,7 @@ class SessionRunContext:
 
 
 class SessionRunHook:
-    """Base of hooks; its methods do nothing."""
+    """Base class of hooks; its methods do nothing."""
 
     def begin(self) -> None:
         """Called once before the session is created, when the graph may still be changed."""

@@ -229,7 +229,7 @@ PREFIX = re.compile(
 )
 """The prefix of a line on stderr: until 1.0 severity and file; since 1.1 also the time; since 2.18 absl's format.
 
-Python's loggers have prefixes of their own.
+Python's loggers have their own prefixes.
 """
 PROMPT = re.compile(r"(?:(?:>>> |\.\.\. |In \[\d*\]: |Out\[\d*\]: )++)?[ \t]*+")
 NAME_END = re.compile(rf"{_NAME_CHARACTERS}\Z")

@@ -5,7 +5,7 @@ labels of ``_Send`` and ``_Recv`` if both exist, otherwise from an input that an
 Repeated information is read once:
 
 - ``/host:CPU`` of 1.15 repeats the nodes with their threads; the threads are read from it;
-- the streams of a GPU repeat its nodes with the times of their kernels: they get lanes of their own if the times
+- the streams of a GPU repeat its nodes with the times of their kernels: they get their own lanes if the times
   differ, which they do not on a simulated GPU;
 - both ``/memcpy`` and the streams contain the copies of a GPU: they are taken from one of them, or from sends and
   receives if there are any;

@@ -1,7 +1,7 @@
 """A measured step as lanes of events with the copies between them: where and when nodes ran, and what they waited for.
 
 `gpuplace.views.timelines.reader.step_timeline` creates it from the ``step_stats`` of a ``RunMetadata``. Each device has
-a lane, or several if nodes overlap; the streams of a GPU have lanes of their own if they contain more information
+a lane, or several if nodes overlap; the streams of a GPU have their own lanes if they contain more information
 than the device's list::
 
     CPU:0            │x│            │────── wait ──────│Add│
@@ -202,7 +202,7 @@ class StepTimeline:
         return consumers
 
     def _topological_order(self) -> Iterator[int]:
-        """Yield the events, each after those that it waited for; of events that wait for each other, none."""
+        """Yield the events, each after those that it waited for. Events that wait for each other are left out."""
         waiting = np.bincount(self.dst, minlength=len(self)).tolist()
         ready = [event for event, count in enumerate(waiting) if not count][::-1]
         while ready:

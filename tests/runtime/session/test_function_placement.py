@@ -82,7 +82,7 @@ def test_the_explorer_shows_a_function_as_it_was_called():
     explorer.open_call("call")
     assert set(explorer.placement.values()) == {f"{LOCAL}GPU:1"}
     assert explorer._views.status.blocks[0]["text"] == (
-        "function outer of a GraphDef, as a graph of its own, as call calls it"
+        "function outer of a GraphDef, as a separate graph, as call calls it"
     )
     made = {"graph": on_the_second_gpu()}
     exec(explorer.as_python(devices=False), made)

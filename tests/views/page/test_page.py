@@ -162,7 +162,7 @@ def test_the_page_holds_the_bodies_of_what_is_called(tmp_path):
     bodies = bodies_in(page_html(placement, settings=[("machine", "two")]))
     assert list(bodies) == ["outer", "add", "add_on_gpu_1"]
     assert bodies["add_on_gpu_1"]["settings"] == [
-        ["graph", "function add_on_gpu_1 of saved_model.pb, tags serve, as a graph of its own"],
+        ["graph", "function add_on_gpu_1 of saved_model.pb, tags serve, as a separate graph"],
         ["machine", "two"],
     ]
     devices = bodies["add_on_gpu_1"]["devices"]

@@ -85,7 +85,7 @@ class LanePart:
 
 @dataclass(frozen=True, slots=True)
 class PlanForm:
-    """Options of a plan's function: work in addition to computing."""
+    """Options of a plan's function: what it does besides computing, such as tracing."""
 
     is_timed: bool = False
     """Whether it calls ``check`` before every step, with the step's position."""
@@ -114,7 +114,7 @@ def plan_code(schedule: Schedule, environment: Environment, form: PlanForm | Non
     Args:
         schedule: the schedule.
         environment: environment that the code is bound to.
-        form: what the function does in addition; None for nothing.
+        form: options of the function; None: it only computes.
 
     Raises:
         UnimplementedError: A node has no kernel.
@@ -132,7 +132,7 @@ class _Writer:
     Args:
         schedule: the schedule.
         environment: environment that the code is bound to.
-        form: what the function does in addition.
+        form: options of the function.
     """
 
     def __init__(self, schedule: Schedule, environment: Environment, form: PlanForm) -> None:

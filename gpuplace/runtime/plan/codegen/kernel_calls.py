@@ -75,7 +75,7 @@ class Environment:
     constants: Constants
     """Cache of constants."""
     shows_every_op: bool = False
-    """Whether every op has a line of its own, as in traces."""
+    """Whether every op has its own line, as in traces."""
     bind: Callable[..., Callable[..., Any]] = bind
     """Function that returns a node's kernel: ``kernels.compute.bind``, or a replacement in a dry run."""
     binds_conditions: bool = False

@@ -1,4 +1,4 @@
-"""Generated lines of loops: a frame is a ``while``, and a value for the next iteration has a name of its own.
+"""Generated lines of loops: a frame is a ``while``, and a value for the next iteration has its own name.
 
 ::
 

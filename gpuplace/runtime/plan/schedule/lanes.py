@@ -16,7 +16,7 @@ Steps that wait for each other (an enqueue and a dequeue) get lanes for another 
 them has a lane, and so has every set of steps that come after the same ones. A tensor that the single lane sends to
 another task before it waits is also sent before in lanes: the other task may need it for its own sends.
 
-Real GPUs have queues of their own and are fed by one thread (``queue_order``).
+Real GPUs have their own queues and are fed by one thread (``queue_order``).
 
 Source: tensorflow/core/common_runtime/executor.cc and graph_partition.cc, release 1.15 (what may run
 concurrently).
@@ -38,7 +38,7 @@ from gpuplace.runtime.plan.schedule.partition import Schedule, Slot, Step
 HANDOFF_US = 40.0
 """Microseconds for one thread to wake another."""
 MIN_LANE_US = 300.0
-"""Devices with less work than this, in microseconds, get no lane of their own."""
+"""Devices with less work than this, in microseconds, do not get their own lane."""
 MIN_GAIN = 0.85
 """Fraction of the single lane's time within which the lanes must be done."""
 

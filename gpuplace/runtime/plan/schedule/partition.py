@@ -1,7 +1,7 @@
-"""From a placed graph to a schedule: steps, their order and devices, and the copies between devices.
+"""Convert a placed graph to a schedule: steps, their order and devices, and the copies between devices.
 
-Pruning keeps what the fetches need, up to the fed tensors. If a tensor is needed in another memory, a copy is inserted,
-one for all consumers there::
+Pruning keeps what the fetches need, up to the fed tensors. If a tensor is needed in another memory, one
+copy is inserted for all consumers there::
 
     a (CPU:0) ──┬──> MatMul (GPU:0)          a ──> copy of a to GPU:0 ──┬──> MatMul
                 └──> Tanh   (GPU:0)   ==>                               └──> Tanh      ──> copy to CPU:0 ──> fetch
@@ -225,7 +225,7 @@ _NONE_ON_HOST: HostMemory = (frozenset(), frozenset())
 
 @dataclass
 class _ScheduleBuilder:
-    """Builder of a schedule."""
+    """Schedule under construction: its steps, slots and copies so far."""
 
     options: PartitionOptions
     slots: list[Slot] = field(default_factory=list)

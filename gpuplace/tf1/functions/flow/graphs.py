@@ -73,7 +73,7 @@ def unique_grad_fn_name(forward_name: str) -> str:
 
 
 def collections_of_default_graph() -> Any:
-    """Return the collections of the current graph, to which branches and bodies add."""
+    """Return the collections of the current graph, which branches and loop bodies share."""
     return get_default_graph()._collections
 
 

@@ -41,7 +41,7 @@ _ATTEMPTS = 10
 
 
 class ExportOutput(ABC):
-    """Base of the outputs of a served model."""
+    """Base class of the outputs of a served model."""
 
     @abstractmethod
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:

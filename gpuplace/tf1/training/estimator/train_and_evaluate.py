@@ -147,7 +147,7 @@ def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:
 
 
 class Exporter(ABC):
-    """Base of exporters, which export a model after an evaluation."""
+    """Base class of exporters, which export a model after an evaluation."""
 
     @property
     @abstractmethod
@@ -174,7 +174,7 @@ class Exporter(ABC):
 
 
 class _ServingExporter(Exporter):
-    """Base of exporters for serving.
+    """Base class of exporters for serving.
 
     Args:
         name: name of the folder.

@@ -115,11 +115,11 @@ def check_numbers(seconds: float, steps: int | None, seed: int) -> None:
         seconds, steps, seed: as for `solve`.
     """
     if not _is_number(seconds) or not 0 < seconds < math.inf:
-        raise InvalidArgumentError.of(f"seconds is {seconds!r}, but must be a number above 0")
+        raise InvalidArgumentError.of(f"seconds must be a number above 0; got {seconds!r}")
     if steps is not None and (not _is_number(steps) or not steps >= 1 or steps != int(steps)):
-        raise InvalidArgumentError.of(f"steps is {steps!r}, but must be an integer above 0")
+        raise InvalidArgumentError.of(f"steps must be an integer above 0; got {steps!r}")
     if not _is_number(seed) or not seed >= 0 or seed != int(seed):
-        raise InvalidArgumentError.of(f"seed is {seed!r}, but must be an integer of at least 0")
+        raise InvalidArgumentError.of(f"seed must be an integer of at least 0; got {seed!r}")
 
 
 def _is_number(value: Any) -> bool:

@@ -42,8 +42,8 @@ __all__ = [
 def capture_log(*, quiet: bool = False) -> LogCapture:
     """Return a ``with`` block that captures standard output and error.
 
-    It captures what Python, C++ and child processes write to file descriptors 1 and 2, and prints it as well. A
-    TensorFlow 2 that is imported logs placement within the block.
+    It captures what Python, C++ and child processes write to file descriptors 1 and 2, and prints it as well. If
+    TensorFlow 2 is imported, it logs placements within the block.
 
     Args:
         quiet: whether placement lines are captured but not printed.

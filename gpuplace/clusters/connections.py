@@ -260,7 +260,7 @@ def unproven(error: BaseException, name: str, address: str) -> OpError | None:
 
 
 class Connections:
-    """Connections to other tasks, one request at a time each, which are reused."""
+    """Reusable connections to other tasks; each serves one request at a time."""
 
     def __init__(self) -> None:
         self.timeout = PATIENCE_S

@@ -33,10 +33,10 @@ def check_batch(batch: int) -> None:
         TypeError: The batch is not an integer.
     """
     if operator.index(batch) < 1:
-        raise InvalidArgumentError.of(f"A batch has at least 1 example; got {batch}", hint="--batch 32")
+        raise InvalidArgumentError.of(f"A batch must have at least 1 example; got {batch}", hint="--batch 32")
     if batch > LARGEST:
         raise InvalidArgumentError.of(
-            f"A batch has at most {LARGEST:,} examples, as shapes are 32-bit integers; got {batch:,}",
+            f"A batch must have at most {LARGEST:,} examples, because sizes are 32-bit integers; got {batch:,}",
             hint="--batch 32",
         )
 

@@ -160,7 +160,7 @@ def listed(items: Sequence[Any], text: Callable[[Any], str], limit: int = 1000) 
 
 
 def pick(lists: Sequence[Sequence[int]], which: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """[picks] int64: Return the numbers at positions `at` of the lists `which`.
+    """Return the number at position `at` of the list `which` for each pick, int64 [picks].
 
     >>> pick([(1, 2), repeated(7, 1 << 30)], np.array([0, 1, 0]), np.array([1, 99_999, 0])).tolist()
     [2, 7, 1]

@@ -135,12 +135,12 @@ class _Labels:
         return self.rows.setdefault(row, len(self.groups.of_kind) + len(self.rows))
 
     def follow(self, roots: np.ndarray, rules: np.ndarray, leaders: np.ndarray) -> None:
-        """Label groups that follow one label each.
+        """Label groups whose device follows from the label of another group.
 
         Args:
             roots: [groups] roots of the groups.
-            rules: [groups] why they follow.
-            leaders: [groups] labels that they follow.
+            rules: [groups] the rule that makes each group follow.
+            leaders: [groups] the label that each group follows.
         """
         stride = len(self.groups.of_kind) + len(self.rows)
         keys = (self.groups.kind[roots] * UNDECIDED + rules) * stride + leaders

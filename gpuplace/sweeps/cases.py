@@ -85,7 +85,7 @@ def named_machines(machines: Any) -> list[NamedMachine]:
             machines = [machines]
         if not isinstance(machines, Iterable):
             raise TypeError(
-                f"machines: texts such as '4x K80', Machine objects, or a dict from names to them; got {machines!r}"
+                f"machines must be texts such as '4x K80', Machine objects, or a dict of these; got {machines!r}"
             )
         named = [NamedMachine(_machine_name(machine), machine) for machine in machines]
     for _, machine in named:
@@ -120,7 +120,9 @@ def named_configs(configs: Any) -> list[NamedConfig]:
     if configs is None or isinstance(configs, Mapping) or hasattr(configs, "SerializeToString"):
         configs = [configs]
     if isinstance(configs, str) or not isinstance(configs, Iterable):
-        raise TypeError(f"configs: ConfigProto messages, dicts of their fields, or None; got {configs!r}")
+        raise TypeError(
+            f"configs must be ConfigProto messages, dicts of their fields, or None; got {configs!r}"
+        )
     messages = map(_config, configs)
     return [
         NamedConfig(
@@ -140,7 +142,7 @@ def _config(value: Any) -> Any:
             raise ValueError(f"{dict(value)!r} does not make a ConfigProto: {error}") from None
     if getattr(getattr(value, "DESCRIPTOR", None), "name", "") == "ConfigProto":  # TensorFlow's own class
         return ConfigProto.FromString(value.SerializeToString())
-    raise TypeError(f"a config is a ConfigProto, a dict of its fields, or None; got {value!r}")
+    raise TypeError(f"a config must be a ConfigProto, a dict of its fields, or None; got {value!r}")
 
 
 def settings(machines: Any, configs: Any, names: Any, visible_devices: Any = None) -> list[Setting]:

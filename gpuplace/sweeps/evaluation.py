@@ -113,7 +113,7 @@ def query_of(what: str, options: Mapping[str, Any]) -> Query:
         TypeError: there is no such option.
     """
     if what not in OPTIONS:
-        raise ValueError(f"what is one of {', '.join(map(repr, OPTIONS))}; got {what!r}")
+        raise ValueError(f"what must be one of {', '.join(map(repr, OPTIONS))}; got {what!r}")
     unknown = [name for name in options if name not in OPTIONS[what]]
     if unknown:
         raise TypeError(

@@ -96,7 +96,7 @@ def named_graphs(graphs: Any) -> list[NamedGraph]:
         graphs = [graphs]
     if not isinstance(graphs, Iterable):
         raise TypeError(
-            f"graphs: a graph, a path or glob pattern, several of them, or a dict from names to them; got {graphs!r}"
+            f"graphs must be a graph, a path or glob pattern, or a list or dict of these; got {graphs!r}"
         )
     named: list[NamedGraph] = []
     for graph in graphs:

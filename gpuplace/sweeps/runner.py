@@ -228,7 +228,9 @@ def _client_of(client: Any) -> Iterator[Client]:
             ) from None
         return
     if not isinstance(client, Client):
-        raise TypeError(f"client: a distributed.Client, or the address of its scheduler; got {client!r}")
+        raise TypeError(
+            f"client must be a distributed.Client or the address of its scheduler; got {client!r}"
+        )
     if client.asynchronous:
         raise TypeError("client: a distributed.Client for functions, made without asynchronous=True")
     if client.status != "running":

@@ -89,7 +89,7 @@ def sweep(
     """
     check_installed()
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise ValueError(f"workers is a number of processes from 1 on; got {workers!r}")
+        raise ValueError(f"workers must be a number of processes, at least 1; got {workers!r}")
     query = query_of(what, options)
     named, placed_with = named_graphs(graphs), settings(machines, configs, releases, visible_devices)
     count = len(named) * len(placed_with)

@@ -196,7 +196,7 @@ class Sentences:
 
     @cached_property
     def _first_faults(self) -> dict[int, AnyFault]:
-        """Group -> the first fault that names one of its nodes."""
+        """First fault that names a node of a group, by the number of the group."""
         return {
             self._group(node): fault for fault in reversed(self.placed.faults) for node in _nodes_of(fault)
         }

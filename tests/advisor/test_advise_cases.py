@@ -274,15 +274,15 @@ def test_steps_and_seed_settle_the_answer():
     [
         ({"objective": "speed"}, "There is no objective 'speed'"),
         *[
-            ({"seconds": value}, "seconds is .*, but must be a number above 0")
+            ({"seconds": value}, "seconds must be a number above 0; got .*")
             for value in (0, -1, math.nan, math.inf, "3")
         ],
         *[
-            ({"steps": value}, "steps is .*, but must be an integer above 0")
+            ({"steps": value}, "steps must be an integer above 0; got .*")
             for value in (0, -1, 1.5, math.nan, "3")
         ],
         *[
-            ({"seed": value}, "seed is .*, but must be an integer of at least 0")
+            ({"seed": value}, "seed must be an integer of at least 0; got .*")
             for value in (-1, 1.5, math.nan, "3", None)
         ],
         (

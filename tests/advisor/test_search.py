@@ -185,10 +185,10 @@ def test_ctrl_c_gives_the_best_so_far():
     ("words", "sentence"),
     [
         ({"objective": "speed"}, "no objective 'speed'"),
-        ({"seconds": 0}, "seconds is 0"),
-        ({"seconds": math.nan}, "seconds is nan"),
-        ({"steps": 0}, "steps is 0"),
-        ({"seed": -1}, "seed is -1"),
+        ({"seconds": 0}, "seconds must be a number above 0; got 0"),
+        ({"seconds": math.nan}, "seconds must be a number above 0; got nan"),
+        ({"steps": 0}, "steps must be an integer above 0; got 0"),
+        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
     ],
 )
 def test_wrong_words_are_refused(words, sentence):

@@ -57,8 +57,16 @@ def test_people_read_a_table_and_how_good_it_is(workload, capsys):
     ("words", "code", "sentence"),
     [
         (["--problem", "nowhere.json"], 2, "gpuplace advise: cannot read nowhere.json: No such file"),
-        (["--problem", "WORKLOAD", "--seconds", "-1"], 1, "InvalidArgumentError: seconds is -1.0"),
-        (["--problem", "WORKLOAD", "--seed", "-1"], 1, "InvalidArgumentError: seed is -1"),
+        (
+            ["--problem", "WORKLOAD", "--seconds", "-1"],
+            1,
+            "InvalidArgumentError: seconds must be a number above 0; got -1.0",
+        ),
+        (
+            ["--problem", "WORKLOAD", "--seed", "-1"],
+            1,
+            "InvalidArgumentError: seed must be an integer of at least 0; got -1",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(workload, capsys, words, code, sentence):

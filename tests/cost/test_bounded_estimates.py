@@ -347,11 +347,13 @@ def asks_of(graph):
 @pytest.mark.parametrize("batch", REFUSED)
 def test_absurd_batches_are_refused(trained, batch, tmp_path, capsys):
     for ask in asks_of(trained).values():
-        with pytest.raises(tf.errors.InvalidArgumentError, match="A batch has at (least|most)") as caught:
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="A batch must have at (least|most)"
+        ) as caught:
             ask(batch)
         assert "try" in str(caught.value)
     (row,) = cost_grid(tf.estimate(trained, "train", batch=8, machine="1x V100"), ["1x V100"], [batch])
-    assert row.error.startswith("A batch has at") and row.fits is None and row.peak is None
+    assert row.error.startswith("A batch must have at") and row.fits is None and row.peak is None
     path = tmp_path / "graph.pb"
     path.write_bytes(trained.as_graph_def().SerializeToString())
     for command in ("estimate", "advise", "blame", "report"):

@@ -321,11 +321,11 @@ def test_wrong_questions_are_answered_with_errors(tmp_path):
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="'squares:7' refers to a Tensor which does not"):
         step("squares:7")
-    with pytest.raises(TypeError, match="trip_counts must map frame names"):
+    with pytest.raises(TypeError, match="trip_counts must map loop frame names"):
         step("loop/Exit", trip_counts=["loop"])
     for count in (1e300, -1, float("nan")):
         with pytest.raises(
-            tf.errors.InvalidArgumentError, match="trip_counts: the number of trips is between 0"
+            tf.errors.InvalidArgumentError, match="trip_counts: the number of trips must be between 0"
         ):
             step("loop/Exit", trip_counts={"loop": count})
     assert step("loop/Exit", trip_counts={"loop": 1e15}).step_time > 1e6

@@ -58,7 +58,7 @@ def test_parts_in_words(tmp_path):
         "whole graph of saved_model.pb, tags gpu, serve; 1 other"
     )
     assert model.text(model.part(function="add")).startswith(
-        "function add of saved_model.pb, tags serve, as a graph of"
+        "function add of saved_model.pb, tags serve, as a separate graph"
     )
     assert model.text(model.part(clear_devices=True)).endswith("; device requests are cleared")
     assert gpuplace.place(graph_def(), TWO).graph.part == ""

@@ -67,7 +67,7 @@ def test_frames_of_nothing_have_their_columns():
     for table in ("copies", "hints"):
         frame = alone.frame(table)
         assert len(frame) == 0 and isinstance(frame, pd.DataFrame) and "bytes" in frame.columns
-    with pytest.raises(ValueError, match="no table 'nodes' of a timeline: choose one of events, copies"):
+    with pytest.raises(ValueError, match="A timeline has no table 'nodes': choose one of events, copies"):
         alone.frame("nodes")
 
 

@@ -267,7 +267,7 @@ def kept_requests(graph: PlacementGraph, keep: Any, now: Mapping[str, str]) -> d
 
 
 def unmet_keeps(graph: PlacementGraph, kept: Mapping[int, str], placed: Mapping[str, str]) -> list[str]:
-    """Return a sentence if nodes are not on the device that a `keep` mapping gives, due to soft placement.
+    """Return a warning if soft placement moved nodes away from the devices that a `keep` mapping requests.
 
     Args:
         graph: the program; its own requests do not count.

@@ -1,8 +1,8 @@
 """Devices of nodes that the step does not run: initial values, savers, other parts of the program.
 
-They stay where they are, except for nodes that only lead to nodes that moved: an initial value is computed on the new
-device of its variable, so no GPU has to hold the values of all others. Nodes without consumers go with their scope, if
-all of it moved to one device, which makes the rules shorter.
+They stay where they are, except for nodes that feed only nodes that moved. An initial value, for example, is computed
+on the new device of its variable, so that no GPU has to hold the initial values of all variables. Nodes without
+consumers go with their scope, if all of it moved to one device, which makes the rules shorter.
 """
 
 from __future__ import annotations

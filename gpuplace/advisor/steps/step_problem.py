@@ -291,7 +291,7 @@ def levels_of(scorer: ChoiceScorer, step_numbers: StepProblem) -> list[Problem]:
 
 
 def with_room_for(problem: Problem, fitting: Sequence[Ints]) -> Problem:
-    """Return a level whose devices have room for splits that are known to fit by a more exact estimate.
+    """Return a level with enough device memory for some splits, which a more exact estimate has shown to fit.
 
     Args:
         problem: the level.

@@ -269,7 +269,7 @@ class TripCounts:
                 )
             if not isinstance(count, (int, float, np.integer, np.floating)) or not 0 <= count <= MOST_TRIPS:
                 raise InvalidArgumentError.of(
-                    f"trip_counts: the number of trips is between 0 and {MOST_TRIPS:,}; got {count!r} for '{key}'",
+                    f"trip_counts: the number of trips must be between 0 and {MOST_TRIPS:,}; got {count!r} for '{key}'",
                     hint="give a number in this range",
                 )
             self._trips_of.update(dict.fromkeys(chosen, Trips(float(count), is_given=True)))

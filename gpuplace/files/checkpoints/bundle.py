@@ -1,7 +1,7 @@
 r"""Checkpoints in the current format: an index, and a data file with the values for each shard.
 
     model.index                   table: "" -> header (number of shards); name -> type, shape, shard, offset, size, crc
-    model.data-00000-of-00001     the values, one after the other, as they lie in memory
+    model.data-00000-of-00001     the values, one after the other, in their memory layout
 
 A tensor that is saved in parts has an entry under its name that lists its slices, and an entry with a location under
 the key of each slice. Strings are stored as their lengths (varints), a checksum of the lengths, and the bytes of all

@@ -46,11 +46,11 @@ class CheckpointReader:
         self._checkpoint = open_checkpoint(text_of(filepattern))
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """Return name -> shape, a list of sizes."""
+        """Return the shape of each tensor by name, as a list of sizes."""
         return {name: list(self._checkpoint.shape(name)) for name in self._checkpoint.names()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """Return name -> element type."""
+        """Return the element type of each tensor by name."""
         return {name: self._checkpoint.dtype(name) for name in self._checkpoint.names()}
 
     def has_tensor(self, tensor_str: str) -> bool:

@@ -256,7 +256,7 @@ def checked_feeds(value: Any) -> dict[str, str]:
     >>> checked_feeds("images")
     Traceback (most recent call last):
     ...
-    ValueError: A feed is a name and a shape, for example images=64,224,224,3; got 'images'
+    ValueError: A feed must be a name and a shape, for example images=64,224,224,3; got 'images'
     """
     if isinstance(value, str):
         pairs = [part.partition("=")[::2] for part in value.split(";") if part.strip()]
@@ -265,7 +265,7 @@ def checked_feeds(value: Any) -> dict[str, str]:
         ]
         if wrong:
             raise ValueError(
-                f"A feed is a name and a shape, for example images=64,224,224,3; got {wrong[0].strip()!r}"
+                f"A feed must be a name and a shape, for example images=64,224,224,3; got {wrong[0].strip()!r}"
             )
         value = {name.strip(): shape for name, shape in pairs}
     feeds = {}

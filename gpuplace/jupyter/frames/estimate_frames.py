@@ -107,7 +107,7 @@ def comparison_frame(comparison: Any, table: str = "ops") -> pd.DataFrame:
         return _frame(ComparedNode, comparison.nodes)
     if table == "copies":
         return _frame(ComparedCopy, comparison.copies)
-    raise ValueError(f"There is no table {table!r} of a comparison: choose one of ops, nodes, copies")
+    raise ValueError(f"A comparison has no table {table!r}: choose one of ops, nodes, copies")
 
 
 def _frame(record: Any, rows: Sequence[Any], *, text_model: bool = False) -> pd.DataFrame:

@@ -66,7 +66,7 @@ def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
         ValueError: there is no such table.
     """
     if table not in _TABLES:
-        raise ValueError(f"There is no table {table!r} of a log: choose one of {', '.join(_TABLES)}")
+        raise ValueError(f"A log has no table {table!r}: choose one of {', '.join(_TABLES)}")
     frame = _TABLES[table](log)
     frame.attrs["notes"] = [f"line {note.line}, {note.kind}: {note.text}" for note in log.notes]
     return frame

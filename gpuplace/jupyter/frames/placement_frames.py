@@ -187,7 +187,7 @@ def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
     if table == "copies":
         numbers = trace.view.copy_of_edge[trace.edges]
         return copies_frame(trace.view, np.unique(numbers[numbers >= 0]).tolist())
-    raise ValueError(f"There is no table {table!r} of a trace: choose one of nodes, edges, copies")
+    raise ValueError(f"A trace has no table {table!r}: choose one of nodes, edges, copies")
 
 
 def devices_frame(placement: Any) -> pd.DataFrame:
@@ -324,5 +324,5 @@ def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> 
         ValueError: there is no such table.
     """
     if table not in _TABLES:
-        raise ValueError(f"There is no table {table!r} of a placement: choose one of {', '.join(_TABLES)}")
+        raise ValueError(f"A placement has no table {table!r}: choose one of {', '.join(_TABLES)}")
     return _TABLES[table](placement) if depth is None else _TABLES[table](placement, depth=depth)

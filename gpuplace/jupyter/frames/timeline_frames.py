@@ -180,5 +180,5 @@ def timeline_frame(timeline: StepTimeline, table: str = "events") -> pd.DataFram
         ValueError: there is no such table.
     """
     if table not in TABLES:
-        raise ValueError(f"There is no table {table!r} of a timeline: choose one of {', '.join(TABLES)}")
+        raise ValueError(f"A timeline has no table {table!r}: choose one of {', '.join(TABLES)}")
     return TABLES[table](timeline)

@@ -58,7 +58,7 @@ def _reduction(task: Task) -> Work:
 
 @work_model("BiasAddGrad")
 def _bias_gradient(task: Task) -> Work:
-    """Count setting the result to zero first."""
+    """Count two kernels: one sets the result to zero, the other adds the gradients."""
     return task.work("reduction", float(task.in_count(0)), launches=2)
 
 

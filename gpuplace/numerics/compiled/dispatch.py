@@ -174,7 +174,7 @@ def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
 
 
 def _settled(key: tuple[str, np.dtype[Any]]) -> Callable[..., None] | None:
-    """Return the loop, starting at the same call in each run of a program."""
+    """Return the compiled loop, or None for the first calls: their number is the same in each run of a program."""
     if _calls.get(key, 0) < ROUNDED_FROM:
         with _lock:
             _calls[key] = _calls.get(key, 0) + 1

@@ -406,7 +406,10 @@ class Trackable:
     def _single_restoration_from_checkpoint_position(
         self, checkpoint_position: CheckpointPosition, visit_queue: collections.deque[CheckpointPosition]
     ) -> tuple[Any, dict[str, Any], Any]:
-        """Return what restores this object alone; queue existing dependencies, and record missing ones."""
+        """Return the operations and saveables that restore this object alone.
+
+        Existing dependencies are added to the queue; missing ones are recorded for later.
+        """
         checkpoint = checkpoint_position.checkpoint
         restored: tuple[Any, dict[str, Any], Any] = ([], {}, [])
         if checkpoint.restore_uid > self._update_uid:

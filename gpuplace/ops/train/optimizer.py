@@ -91,7 +91,7 @@ class Optimizer(Trackable):
         Args:
             loss: the loss, a floating tensor, or a function that returns one.
             global_step: a variable to increment, an integer scalar; None: none.
-            var_list: the variables to update, one or a list; None: the trainable variables.
+            var_list: a variable or a list of variables to update; None: the trainable variables.
             gate_gradients: the gradients that wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``),
                 or all (``GATE_GRAPH``).
             aggregation_method: see ``tf.gradients``.
@@ -134,7 +134,8 @@ class Optimizer(Trackable):
 
         Args:
             loss: the loss, a floating tensor, or a function that returns one.
-            var_list: the variables, one or a list; None: the trainable variables; for a function, those that it uses.
+            var_list: a variable or a list of variables; None: the trainable variables, or for a function those that
+                it uses.
             gate_gradients: the gradients that wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``),
                 or all (``GATE_GRAPH``).
             aggregation_method: see ``tf.gradients``.

@@ -265,7 +265,7 @@ class _Lowering:
 def _first_edges(
     graph: PlacementGraph, nodes: list[FlowNode], position: Mapping[FlowNode, int]
 ) -> dict[int, int]:
-    """Return node -> first edge into it, for nodes whose first edge is not their first input."""
+    """Return the first edge into each node whose first edge is not its first input, by node."""
     first_edges = {}
     for number, node in enumerate(nodes):
         if node.first == 0:

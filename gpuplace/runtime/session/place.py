@@ -235,7 +235,7 @@ def is_soft(config: ConfigProto, soft_placement: bool | None = None) -> bool:
     if soft_placement is None:
         return bool(getattr(config, "allow_soft_placement", False))
     if not isinstance(soft_placement, bool | np.bool_):
-        raise TypeError(f"soft_placement is True or False; got {soft_placement!r}")
+        raise TypeError(f"soft_placement must be True or False; got {soft_placement!r}")
     return bool(soft_placement)
 
 

@@ -53,7 +53,7 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Tensor) -> Tens
     """Add a tensor to collections under an alias.
 
     Args:
-        collections: one or a list; None: do nothing.
+        collections: one collection or a list of them; None: do nothing.
         alias: the alias.
         outputs: the tensor.
 

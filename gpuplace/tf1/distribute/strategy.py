@@ -69,7 +69,7 @@ class Strategy:
 
     @property
     def extended(self) -> StrategyExtended:
-        """The methods for libraries."""
+        """The part of the strategy with the methods that libraries call."""
         return self._extended
 
     @property

@@ -1,4 +1,4 @@
-"""The distribution of the images of another distribution's samples under a bijector.
+"""A distribution whose samples are those of a base distribution, transformed by a bijector.
 
 The base distribution may be a scalar one that is sampled repeatedly to form a batch or an event with more
 axes. The axes of an event then come first and are moved after the batch::

@@ -208,7 +208,7 @@ class StagingArea(BaseStagingArea):
             return self._apply("Stage", scope, values=tensors)
 
     def get(self, name: str | None = None) -> Any:
-        """Take the first element out, and wait until there is one.
+        """Remove and return the first element; wait until there is one.
 
         Args:
             name: name of the operation.

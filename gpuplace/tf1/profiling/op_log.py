@@ -64,7 +64,7 @@ def _trace(entry: Any, operation: Any, ids: dict[str, int]) -> None:
 def _log_entries(
     graph: Graph, run_meta: Any, add_trace: bool, add_trainable_var: bool
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the entries of all operations with data, by name, and the numbers of strings."""
+    """Return the entries of all operations that have data, by name, and the numbers that stand for strings in them."""
     if run_meta is not None:
         _merge_shapes(graph, run_meta)
     entries: dict[str, Any] = {}

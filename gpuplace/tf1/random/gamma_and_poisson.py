@@ -56,7 +56,7 @@ class _Pairs:
         self._kept = xp.empty((count, 2), xp.float64)
 
     def next(self, which: Any, draws: _Draws) -> Any:
-        """Return a number for each of the outputs ``which``, indices."""
+        """Return the next random number for each output in ``which``, an array of output indices."""
         empty = which[self._left[which] == 0]
         if len(empty):
             self._kept[empty] = self._make(self._xp, draws.words(empty))

@@ -109,7 +109,7 @@ class WrappedFunction(ConcreteFunction):
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that it created."""
+        """The variables that the function created."""
         return self._variable_holder.variables
 
     @property
@@ -216,7 +216,7 @@ class WrappedGraph:
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that they created."""
+        """The variables that the functions created."""
         return self._variable_holder.variables
 
     def wrap_function(

@@ -52,7 +52,9 @@ def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
     positions = [view.index.get(name, -1) for name in estimate.part.graph.names]
     at = np.array(positions, dtype=np.int64)
     if not (at >= 0).any():
-        raise ValueError("The estimate is of another graph: it has none of its nodes; estimate this one")
+        raise ValueError(
+            "The estimate belongs to another graph: it has none of these nodes. Estimate this graph."
+        )
     seconds[at[at >= 0]] = estimate.node_seconds[at >= 0]
     return NodeCosts(seconds, variable_bytes(placement))
 

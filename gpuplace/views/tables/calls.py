@@ -55,7 +55,7 @@ def calls_of(placement: Any, node: int) -> list[Call]:
 
 
 def all_calls(placement: Any) -> dict[int, list[Call]]:
-    """Return node -> called functions, for all nodes that call any."""
+    """Return the functions that each node calls, by node, for all nodes that call any."""
     functions = functions_of(placement)
     if not functions:
         return {}

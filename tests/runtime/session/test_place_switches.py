@@ -103,7 +103,7 @@ def test_gpus_that_are_not_there(graph, machine, wrong, text):
 @pytest.mark.parametrize("wrong", ["yes", 1, 0.0, [True]])
 def test_what_is_no_truth_value(graph, wrong):
     for ask in (tf.place, tf.explore):
-        with pytest.raises(TypeError, match="soft_placement is True or False; got"):
+        with pytest.raises(TypeError, match="soft_placement must be True or False; got"):
             ask(graph, "cpu", soft_placement=wrong)
 
 

@@ -1,8 +1,8 @@
 """Lanes: a schedule divided among threads, one lane per device, with explicit handoffs.
 
-Every lane is a straight line again. A value that another lane needs is handed over. If only an order must be kept
+A lane is a straight sequence of steps. A value that another lane needs is handed over. If only an order must be kept
 (control edges, uses of the same variable), an empty handoff keeps it. A copy belongs to the receiving lane, so that the
-sender goes on computing::
+sender can continue computing::
 
     lane of GPU:0    p = MatMul   give(0, p)   q = MatMul ...
     lane of CPU:0                 take(0)      copy of p      Add ...
@@ -12,9 +12,9 @@ lanes follow one order of the whole schedule, so none can wait forever. The arit
 results equal those of the single lane, bit for bit: ops on one variable keep the order of the single lane, even where
 TensorFlow would let them race.
 
-Steps that wait for each other (an enqueue and a dequeue) get lanes for another reason: none may block another. Each of
-them has a lane, and so has every set of steps that come after the same ones. A tensor that the single lane sends to
-another task before it waits is also sent before in lanes: the other task may need it for its own sends.
+Steps that wait for each other (an enqueue and a dequeue) get lanes for another reason: they must not block each other.
+Each of them has its own lane, and steps that depend on the same waiting steps share a lane. If the single lane sends a
+tensor to another task before it waits, so do the lanes: the other task may need the tensor for its own sends.
 
 Real GPUs have their own queues and are fed by one thread (``queue_order``).
 

@@ -41,7 +41,7 @@ class ItemHandler(ABC):
     """Base class of handlers: compute an item from the features with some keys.
 
     Args:
-        keys: keys of the features, one or a list.
+        keys: a feature key, or a list of them.
     """
 
     def __init__(self, keys: str | Sequence[str]) -> None:

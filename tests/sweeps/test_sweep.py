@@ -331,7 +331,7 @@ def test_configs_are_told_from_names_of_configs():
         ({"configs": "soft"}, TypeError, "dicts of their fields"),
         ({"configs": [{"soft": True}]}, ValueError, "does not make a ConfigProto"),
         ({"releases": "3.0"}, ValueError, "3.0"),
-        ({"workers": 0}, ValueError, "from 1 on"),
+        ({"workers": 0}, ValueError, "at least 1"),
         ({"client": 5}, TypeError, "or the address of its scheduler"),
     ],
 )

@@ -314,6 +314,29 @@ def _sweep(commands: _Commands) -> None:
     parser.add_argument(
         "--trips", action="append", metavar="FRAME=N", help="number of iterations of a loop, by its frame"
     )
+    _add_searches(parser)
+    parser.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="a Parquet file that stores the rows as they finish; cases that it already holds are not run again",
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help="number of processes; default: one per core")
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a dask scheduler to use instead of processes, such as tcp://10.0.0.1:8786",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("table", "json", "csv", "jsonl"),
+        default="table",
+        help="jsonl: one line per row, as the rows finish; default: table",
+    )
+    _add_rows(parser)
+
+
+def _add_searches(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the searches of a sweep, ``--what advise``."""
     parser.add_argument(
         "--objective",
         choices=("step_time", "throughput", "memory"),
@@ -335,24 +358,6 @@ def _sweep(commands: _Commands) -> None:
         metavar="PATTERN",
         help="nodes that keep their devices: a name pattern such as save/*, or a scope; repeatable",
     )
-    parser.add_argument(
-        "--resume",
-        metavar="FILE",
-        help="a Parquet file that stores the rows as they finish; cases that it already holds are not run again",
-    )
-    parser.add_argument("--workers", type=int, metavar="N", help="number of processes; default: one per core")
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="address of a dask scheduler to use instead of processes, such as tcp://10.0.0.1:8786",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("table", "json", "csv", "jsonl"),
-        default="table",
-        help="jsonl: one line per row, as the rows finish; default: table",
-    )
-    _add_rows(parser)
 
 
 def _report(commands: _Commands) -> None:

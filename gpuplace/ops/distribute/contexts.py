@@ -42,7 +42,7 @@ LOSS_REDUCTION = "reduction of the last loss"
 
 def current() -> Context | None:
     """The context that this thread is in; None without a strategy."""
-    contexts = get_default_graph()._of_thread.distribution
+    contexts = get_default_graph().scopes.of_thread.distribution
     return contexts[-1] if contexts else None
 
 
@@ -59,7 +59,7 @@ def component() -> int | None:
 @contextlib.contextmanager
 def entered(context: Context) -> Iterator[None]:
     """Makes a context the current one for the ``with`` block."""
-    thread = get_default_graph()._of_thread
+    thread = get_default_graph().scopes.of_thread
     outer = thread.distribution
     thread.distribution = (*outer, context)
     try:

@@ -13,7 +13,7 @@ from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
 
 
-def _as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
+def as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
     """A tensor as slices.
 
     Args:
@@ -31,7 +31,7 @@ def _as_indexed_slices(x: TensorLike, optimize: bool = True) -> IndexedSlices:
     return IndexedSlices(x, constant.range(0, shape[0]), shape)
 
 
-def _as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[IndexedSlices]:
+def as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[IndexedSlices]:
     """Tensors as slices, whose positions are all of one type.
 
     Args:
@@ -43,7 +43,7 @@ def _as_indexed_slices_list(inputs: TensorLike, optimize: bool = True) -> list[I
     """
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"Expected a list or tuple, not a {type(inputs)}")
-    found = [_as_indexed_slices(one, optimize) for one in inputs]
+    found = [as_indexed_slices(one, optimize) for one in inputs]
     if len({one.indices.dtype for one in found}) <= 1:
         return found
     return [

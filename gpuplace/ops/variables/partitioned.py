@@ -22,6 +22,7 @@ from gpuplace.dtypes import DType
 from gpuplace.graph.convert import get_default_graph, register_tensor_conversion_function
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import joining, reshaping
+from gpuplace.ops.variables.variables import slice_info_of
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, ShapeLike
 
@@ -68,7 +69,7 @@ class PartitionedVariable:
             raise ValueError(f"partition values must be positive: {partitions}")
         if not variable_list:
             raise ValueError("variable_list may not be empty")
-        slices = [variable._get_save_slice_info() for variable in variable_list]
+        slices = [slice_info_of(variable) for variable in variable_list]
         if not all(slices):
             names = [variable.name for variable in variable_list]
             raise ValueError(f"All variables must have a save_slice_info available: {names}")
@@ -83,7 +84,7 @@ class PartitionedVariable:
         self._shape = as_shape(shape)
         self._dtype = dtype
         self._partitions = list(partitions)
-        self._variable_list = sorted(variable_list, key=lambda one: one._get_save_slice_info().var_offset)
+        self._variable_list = sorted(variable_list, key=lambda one: slice_info_of(one).var_offset)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._variable_list)

@@ -31,7 +31,9 @@ from gpuplace.tf1.data.dataset import (
     int64_tensor,
     made,
     seed_tensors,
+    to_variant,
     trace_with_state,
+    unary,
 )
 from gpuplace.tf1.data.options import (
     DistributeOptions,
@@ -121,7 +123,8 @@ def map_and_batch(
         parallel = int64_tensor(calls, "num_parallel_calls")
         drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
         rows = fixed_rows(size, drops)
-        return dataset._unary(
+        return unary(
+            dataset,
             "MapAndBatchDataset",
             structure.map_form(lambda one: one._batch(rows), function.spec),
             (function,),
@@ -154,8 +157,8 @@ def shuffle_and_repeat(
         size = int64_tensor(buffer_size, "buffer_size")
         times = int64_tensor(-1 if count is None else count, "count")
         first, second = seed_tensors(seed)
-        return dataset._unary(
-            "ShuffleAndRepeatDataset", buffer_size=size, count=times, seed=first, seed2=second
+        return unary(
+            dataset, "ShuffleAndRepeatDataset", buffer_size=size, count=times, seed=first, seed2=second
         )
 
     return apply
@@ -195,7 +198,7 @@ def ignore_errors() -> Transformation:
     Returns:
         A function for ``Dataset.apply``.
     """
-    return lambda dataset: dataset._unary("IgnoreErrorsDataset")
+    return lambda dataset: unary(dataset, "IgnoreErrorsDataset")
 
 
 def enumerate_dataset(start: TensorLike = 0) -> Transformation:
@@ -232,7 +235,7 @@ def unique() -> Transformation:
                 "`tf.data.experimental.unique()` only supports inputs with a single `tf.int32`, `tf.int64`, or"
                 " `tf.string` component."
             )
-        return dataset._unary("UniqueDataset")
+        return unary(dataset, "UniqueDataset")
 
     return apply
 
@@ -251,7 +254,8 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
         function = trace(predicate, "tf.data.experimental.take_while()", dataset.element_spec)
         if not function.is_scalar_of("bool"):
             raise ValueError("`predicate` must return a scalar boolean tensor.")
-        return dataset._unary(
+        return unary(
+            dataset,
             "TakeWhileDataset",
             functions=(function,),
             other_arguments=list(function.captured),
@@ -289,7 +293,8 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
             dataset.element_spec,
             new_state,
         )
-        return dataset._unary(
+        return unary(
+            dataset,
             "ScanDataset",
             function.spec[1],
             (function,),
@@ -332,7 +337,7 @@ class RandomDataset(Dataset):
     def __init__(self, seed: int | None = None) -> None:
         first, second = seed_tensors(seed)
         one = made("RandomDataset", TensorSpec([], "int64"), seed=first, seed2=second)
-        super().__init__(one._variant_tensor, one._spec)
+        super().__init__(to_variant(one), one.element_spec)
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
@@ -362,7 +367,8 @@ def in_turn(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
         function: the function, as for ``Dataset.map``.
     """
     traced = trace(function, "Dataset.map()", dataset.element_spec)
-    return dataset._unary(
+    return unary(
+        dataset,
         "MapDataset",
         traced.spec,
         (traced,),
@@ -390,8 +396,8 @@ def directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
         "DirectedInterleaveDataset",
         _weakest([one.element_spec for one in datasets]),
         (selector, *datasets),
-        selector_input_dataset=selector._variant_tensor,
-        data_input_datasets=[one._variant_tensor for one in datasets],
+        selector_input_dataset=to_variant(selector),
+        data_input_datasets=[to_variant(one) for one in datasets],
     )
 
 
@@ -447,7 +453,8 @@ def group_by_window(
         size = trace(size_of, name, number)
         if not size.is_scalar_of("int64"):
             raise ValueError("`window_size_func` must return a single tf.int64 scalar tensor.")
-        return dataset._unary(
+        return unary(
+            dataset,
             "GroupByWindowDataset",
             inner_spec(reduce),
             (key, reduce, size),
@@ -506,8 +513,12 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
         for which, function in functions.items():
             arguments[f"{which}_func"] = function.ref
             arguments[f"{which}_func_other_arguments"] = list(function.captured)
-        return dataset._unary(
-            "ExperimentalGroupByReducerDataset", finalize.spec, tuple(functions.values()), **arguments
+        return unary(
+            dataset,
+            "ExperimentalGroupByReducerDataset",
+            finalize.spec,
+            tuple(functions.values()),
+            **arguments,
         )
 
     return apply
@@ -596,7 +607,7 @@ def cardinality(dataset: Dataset) -> Tensor:
     Returns:
         An int64 scalar; see ``INFINITE_CARDINALITY`` and ``UNKNOWN_CARDINALITY``.
     """
-    return new("DatasetCardinality", input_dataset=dataset._variant_tensor)
+    return new("DatasetCardinality", input_dataset=to_variant(dataset))
 
 
 def get_single_element(dataset: Dataset) -> Any:
@@ -617,7 +628,7 @@ def get_single_element(dataset: Dataset) -> Any:
     spec = dataset.element_spec
     tensors = new_list(
         "DatasetToSingleElement",
-        dataset=dataset._variant_tensor,
+        dataset=to_variant(dataset),
         output_types=structure.flat_types(spec),
         output_shapes=structure.flat_shapes(spec),
     )
@@ -642,18 +653,6 @@ def get_structure(dataset_or_iterator: Any) -> Any:
         raise TypeError(
             f"`dataset_or_iterator` must be a Dataset or Iterator object, but got {type(dataset_or_iterator)}."
         ) from None
-
-
-def to_variant(dataset: Dataset) -> Tensor:
-    """The tensor that stands for a dataset.
-
-    Args:
-        dataset: the dataset.
-
-    Returns:
-        A ``variant`` scalar.
-    """
-    return dataset._variant_tensor
 
 
 def from_variant(variant: Tensor, structure: Any) -> Dataset:

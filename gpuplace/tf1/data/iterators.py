@@ -240,7 +240,7 @@ def _iterator(resource: Tensor, initializer: Operation | None, spec: Any) -> Ite
 def _on_cpu_by_default() -> Any:
     """A block whose operations are on the CPU unless there is a device block around it."""
     graph = get_default_graph()
-    return contextlib.nullcontext() if graph._stacks().devices else graph.device("/cpu:0")
+    return contextlib.nullcontext() if graph.scopes.stacks().devices else graph.device("/cpu:0")
 
 
 def _make_iterator(dataset: Tensor, resource: Tensor, name: str | None = None) -> Operation:

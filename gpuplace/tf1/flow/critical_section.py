@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import get_default_graph, name_scope
-from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, add_control_input
 from gpuplace.graph.traced_graph import init_scope
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.mutex import HeldMutex, Mutex
@@ -90,7 +90,7 @@ class CriticalSection:
         if critical_section_def:
             raise NotImplementedError("Not yet implemented")
         with name_scope(name, "CriticalSection") as scope, init_scope():
-            container = get_default_graph()._container
+            container = get_default_graph().scopes.container
             shared = scope if shared_name is None else shared_name
             self._handle = new("MutexV2", scope, shared_name=shared, container=container)
         get_default_graph().add_to_collection(CRITICAL_SECTIONS, self)
@@ -180,7 +180,7 @@ def _fetch_before(lock: Operation, made: Sequence[Operation]) -> None:
     taken = [source for op in made for source in (*(t.op for t in op.inputs), *op.control_inputs)]
     outside = [op for op in dict.fromkeys(taken) if op not in inside]
     if outside:
-        lock._add_control_input(control.group(*outside))
+        add_control_input(lock, control.group(*outside))
 
 
 def _copied(value: Any) -> Any:

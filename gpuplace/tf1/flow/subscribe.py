@@ -16,7 +16,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import (
+    Operation,
+    Tensor,
+    add_control_inputs,
+    context_of,
+    remove_control_inputs,
+    update_input,
+)
+from gpuplace.graph.scopes import building_context, set_building_context
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.variables.variables import Variable
 
@@ -68,9 +76,9 @@ def _subscribed(tensor: Tensor, functions: list[SideEffect], waiting: list[Opera
     if not tensor.dtype.is_numpy_compatible:
         return tensor
     graph = get_default_graph()
-    outer = graph._get_control_flow_context()
+    outer = building_context(graph)
     with graph.device(tensor.device):
-        graph._set_control_flow_context(tensor.op._get_control_flow_context() or outer)
+        set_building_context(graph, context_of(tensor.op) or outer)
         try:
             if _is_subscribed_identity(tensor):
                 return _extended(tensor, functions)
@@ -81,7 +89,7 @@ def _subscribed(tensor: Tensor, functions: list[SideEffect], waiting: list[Opera
             ]
             return _extended(known[0].outputs[0], functions) if known else _new(tensor, functions, waiting)
         finally:
-            graph._set_control_flow_context(outer)
+            set_building_context(graph, outer)
 
 
 def _is_subscribed_identity(tensor: Tensor | None) -> bool:
@@ -105,7 +113,7 @@ def _extended(identity_of: Tensor, functions: list[SideEffect]) -> Tensor:
     source = identity_of.op.inputs[0]
     with _scope(source):
         made = _effects(source, functions)
-    identity_of.op._add_control_inputs([one.op if isinstance(one, Tensor) else one for one in made])
+    add_control_inputs(identity_of.op, [one.op if isinstance(one, Tensor) else one for one in made])
     return identity_of
 
 
@@ -115,9 +123,9 @@ def _new(tensor: Tensor, functions: list[SideEffect], waiting: list[Operation]) 
     with _scope(tensor), get_default_graph().control_dependencies(_effects(tensor, functions)):
         made = identity(tensor)
     for op, place in places:
-        op._update_input(place, made)
+        update_input(op, place, made)
     for op in waiting:
         controls = [one for one in op.control_inputs if one is not tensor.op]
-        op._remove_all_control_inputs()
-        op._add_control_inputs([*controls, made.op])
+        remove_control_inputs(op)
+        add_control_inputs(op, [*controls, made.op])
     return made

@@ -15,7 +15,7 @@ from typing import Any
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import RANDOM_OPS
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_control_input, context_of, set_context
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow.context import merge
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -100,9 +100,9 @@ class AutomaticControlDependencies:
             if one in self._last_user:
                 before.append(self._last_user[one])
             if one in self._merges:
-                self._merges[one]._add_control_input(op)
+                add_control_input(self._merges[one], op)
             self._last_user[one] = op
-        if is_stateful and not resources and op._get_control_flow_context() is None:
+        if is_stateful and not resources and context_of(op) is None:
             if None in self._last_user:
                 before.append(self._last_user[None])
             self._last_user[None] = op
@@ -112,7 +112,7 @@ class AutomaticControlDependencies:
         """What has to run within a conditional has run when its ``Merge`` does."""
         for one in self._must_run:
             if one is not op:
-                op._add_control_input(one)
+                add_control_input(op, one)
             for tensor in one.inputs:
                 if tensor in self._last_user:
                     self._last_user[tensor] = op
@@ -126,26 +126,26 @@ class AutomaticControlDependencies:
         if switch.outputs[0] in self._merges:
             return
         joined = merge(list(switch.outputs), name="artificial_merge")[0].op
-        context = switch._get_control_flow_context()
-        joined._set_control_flow_context(None if context is None else context.outer_context)
+        context = context_of(switch)
+        set_context(joined, None if context is None else context.outer_context)
         self._must_run[joined] = None
         if given in self._last_user:
-            switch._add_control_input(self._last_user[given])
+            add_control_input(switch, self._last_user[given])
         self._last_user[given] = joined
         if given in self._merges:
-            self._merges[given]._add_control_input(joined)
+            add_control_input(self._merges[given], joined)
         for output in switch.outputs:
             self._merges[output] = joined
 
 
 def _is_in_loop(op: Operation) -> bool:
-    context = op._get_control_flow_context()
+    context = context_of(op)
     return context is not None and context.GetWhileContext() is not None
 
 
 def _wait(op: Operation, before: list[Operation]) -> None:
     """Lets an operation wait for others of its branch."""
-    context = op._get_control_flow_context()
+    context = context_of(op)
     for one in before:
-        if one is not op and one not in op.control_inputs and one._get_control_flow_context() is context:
-            op._add_control_input(one)
+        if one is not op and one not in op.control_inputs and context_of(one) is context:
+            add_control_input(op, one)

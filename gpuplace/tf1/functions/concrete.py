@@ -21,7 +21,7 @@ from gpuplace.display import above
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_outputs, set_attr
 from gpuplace.graph.traced_graph import FunctionBody, add_called_functions, as_seen_here
 from gpuplace.ops import nest
 from gpuplace.ops.array.constant import zeros_like
@@ -245,7 +245,7 @@ class ConcreteFunction:
         with get_default_graph().control_dependencies(list(self._func_graph.control_captures)):
             made = partitioned_call([*tensors, *captured], self._function, config=b"")
         op = made if isinstance(made, Operation) else made[0].op
-        op._set_attr(GRADIENT_ATTR, self._gradient_name)
+        set_attr(op, GRADIENT_ATTR, self._gradient_name)
         set_python_gradient(op, self.gradient_of)
         for output, result in zip(op.outputs, self.outputs, strict=True):
             output.set_shape(result.shape)
@@ -255,7 +255,7 @@ class ConcreteFunction:
 
     def _differentiates(self) -> bool:
         """Whether a function of its own can be the gradient: no control flow has to be gone through backwards."""
-        return not self._func_graph._contexts
+        return not self._func_graph.scopes.contexts
 
     def _pair_for(self, results: tuple[Tensor, ...]) -> _Pair:
         """What a call that gives out these tensors of the body becomes, and what its gradient calls."""
@@ -336,6 +336,6 @@ class _Pair(NamedTuple):
 def _give_out(op: Operation, forward: GraphFunction, more: Sequence[Tensor]) -> None:
     """Makes a call one of a function that gives out more."""
     forward.add_to_graph(op.graph)
-    op._set_attr("f", FunctionRef(forward.name))
-    op._set_attr("Tout", (*op.attrs["Tout"], *(one.dtype.base_dtype for one in more)))
-    op._add_outputs([one.dtype.base_dtype for one in more], [TensorShape(one.shape) for one in more])
+    set_attr(op, "f", FunctionRef(forward.name))
+    set_attr(op, "Tout", (*op.attrs["Tout"], *(one.dtype.base_dtype for one in more)))
+    add_outputs(op, [one.dtype.base_dtype for one in more], [TensorShape(one.shape) for one in more])

@@ -27,11 +27,11 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _types(dtypes: Any) -> list[DType]:
+def component_types(dtypes: Any) -> list[DType]:
     return [as_dtype(dtype) for dtype in _listed(dtypes)]
 
 
-def _shapes(
+def component_shapes(
     shapes: Any, dtypes: Sequence[DType], may_be_partial: bool = False, any_rank: bool = False
 ) -> list[TensorShape]:
     """The shapes of components, one for each type; empty where none are given.
@@ -366,8 +366,8 @@ class RandomShuffleQueue(QueueBase):
         self, capacity: int, min_after_dequeue: int, dtypes: Any, shapes: Any = None, names: Any = None,
         seed: int | None = None, shared_name: str | None = None, name: str = "random_shuffle_queue",
     ) -> None:  # fmt: skip
-        types = _types(dtypes)
-        known, named = _shapes(shapes, types), _names(names, types)
+        types = component_types(dtypes)
+        known, named = component_shapes(shapes, types), _names(names, types)
         seed1, seed2 = get_seed(seed)
         if seed1 is None or seed2 is None:
             seed1, seed2 = 0, 0
@@ -409,8 +409,8 @@ class FIFOQueue(QueueBase):
         self, capacity: int, dtypes: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:  # fmt: skip
-        types = _types(dtypes)
-        known, named = _shapes(shapes, types), _names(names, types)
+        types = component_types(dtypes)
+        known, named = component_shapes(shapes, types), _names(names, types)
         handle = apply_op(
             "FIFOQueueV2", name, component_types=types, shapes=known, capacity=capacity,
             shared_name=shared_name or "",
@@ -437,8 +437,8 @@ class PaddingFIFOQueue(QueueBase):
         self, capacity: int, dtypes: Any, shapes: Any, names: Any = None, shared_name: str | None = None,
         name: str = "padding_fifo_queue",
     ) -> None:  # fmt: skip
-        types = _types(dtypes)
-        known, named = _shapes(shapes, types, may_be_partial=True), _names(names, types)
+        types = component_types(dtypes)
+        known, named = component_shapes(shapes, types, may_be_partial=True), _names(names, types)
         if len(known) != len(types):
             raise ValueError(
                 "Shapes must be provided for all components, but received"
@@ -470,8 +470,8 @@ class PriorityQueue(QueueBase):
         self, capacity: int, types: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:  # fmt: skip
-        found = _types(types)
-        known = _shapes(shapes, found)
+        found = component_types(types)
+        known = component_shapes(shapes, found)
         handle = apply_op(
             "PriorityQueueV2", name, component_types=found, shapes=known, capacity=capacity,
             shared_name=shared_name or "",

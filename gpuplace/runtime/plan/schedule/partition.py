@@ -124,7 +124,7 @@ class Step:
         """Operations that must run before."""
         if self.folded is not None:
             return self.folded.controls
-        return [] if self.op is None else self.op._control_inputs
+        return [] if self.op is None else self.op.controls
 
     @property
     def may_come_dead(self) -> bool:

@@ -19,7 +19,8 @@ from typing import Any
 
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.op_sets import IDENTITY_OPS
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, add_inputs, add_outputs, set_attr
+from gpuplace.graph.scopes import building_context, set_building_context
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.gradients.gradients import gradients, is_trainable
@@ -127,9 +128,9 @@ class _BodyGradientGraph(WhileBodyFuncGraph):
             return known
         outer = self._body.outer_graph
         with outer.as_default():
-            context = outer._get_control_flow_context()
+            context = building_context(outer)
             with outer.control_dependencies(None):
-                outer._set_control_flow_context(context)
+                set_building_context(outer, context)
                 made = empty_tensor_list(
                     tensor.shape,
                     tensor.dtype,
@@ -185,7 +186,7 @@ def _of_while(op: Operation, *grads: Any) -> list[Any]:
     made, args = _body_gradient(op, cond, body, ways)
     if made.lists:
         _rewrite(op, cond, body, made.lists, count)
-    op._set_attr(ORIGINAL_OUTPUTS, len(op.outputs))
+    set_attr(op, ORIGINAL_OUTPUTS, len(op.outputs))
     taken = [_resolved(tensor, op, body) for tensor in made.external_captures]
     wanted = [tensor for tensor, one in zip(op.inputs, given, strict=False) if one is not None]
     begins = keep_slices(made, wanted, [*args, *taken], COUNTERS)
@@ -235,13 +236,13 @@ def _rewrite(op: Operation, cond: FuncGraph, body: FuncGraph, lists: Sequence[Te
     """Makes a loop one that goes on, besides, with lists of what its body computes."""
     cond.name += "_rewritten"
     body.name += "_rewritten"
-    op._set_attr("cond", create_new_tf_function(cond))
-    op._set_attr("body", create_new_tf_function(body))
-    op._set_attr("T", tuple(one.dtype.base_dtype for one in body.outputs))
-    op._set_attr("output_shapes", tuple(one.shape for one in body.outputs))
-    op._add_inputs(lists)
+    set_attr(op, "cond", create_new_tf_function(cond))
+    set_attr(op, "body", create_new_tf_function(body))
+    set_attr(op, "T", tuple(one.dtype.base_dtype for one in body.outputs))
+    set_attr(op, "output_shapes", tuple(one.shape for one in body.outputs))
+    add_inputs(op, lists)
     more = body.outputs[count:]
-    op._add_outputs([one.dtype for one in more], [one.shape for one in more])
+    add_outputs(op, [one.dtype for one in more], [one.shape for one in more])
 
 
 def _resolved(tensor: Tensor, op: Operation, body: FuncGraph) -> Tensor:

@@ -7,6 +7,7 @@ Options:
 
 import importlib.util
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,7 +104,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The fixtures of `isolation` are for the package's doctests too, which this file is not above."""
+    """The fixtures of `isolation` are for the package's doctests too, which this file is not above.
+
+    A shell that starts the tests in the background makes them ignore interrupts, and with them every program that
+    they start; several tests wait for one that an interrupt ends.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(isolation, "gpuplace-isolation")
     config.pluginmanager.register(fixtures, "gpuplace-stand-ins")
 

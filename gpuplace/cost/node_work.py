@@ -42,7 +42,7 @@ def step_work(shapes: StepShapes) -> list[Work]:
     for node, kind in enumerate(shapes.kinds):
         outputs = sizes[node]
         try:
-            key = tuple([sizes[source][output] for source, output in inputs[node]]), outputs
+            key = tuple([sizes_of(sizes[source], output) for source, output in inputs[node]]), outputs
         except IndexError:  # a node has no such output
             key = tuple([sizes_of(sizes[source], output) for source, output in inputs[node]]), outputs
         work = kind.work.get(key)
@@ -72,7 +72,7 @@ def _task(
     """Return the input of the work rules; an unknown size counts as 1."""
     types = kind.input_types
     dtypes = tuple(
-        types[at].base_dtype if at < len(types) else engine.kinds[source].dtypes[output]
+        types[at].base_dtype if at < len(types) else engine.kinds[source].dtype(output)
         for at, (source, output) in enumerate(engine.inputs[node])
     )
     in_sizes, out_sizes = (

@@ -25,7 +25,7 @@ import numpy as np
 
 from gpuplace.cost.shapes.branches import dead_nodes
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
-from gpuplace.dtypes import resource
+from gpuplace.dtypes import DType, resource
 from gpuplace.errors import OpError
 from gpuplace.kernels.registry import Catalogue, HostMemory
 from gpuplace.model.subject.step_part import StepPart, step_part
@@ -217,11 +217,16 @@ def copies_of_part(placement: Placement, part: StepPart, shapes: StepShapes) -> 
     row_of = np.full(len(unique) + 1, -1, dtype=np.int64)
     rows: list[StepCopy] = []
     signals = 0
+
+    def dtype_of(node: int, output: int) -> DType:
+        # As declared: nodes of very many tensors have no inferred shapes and types.
+        return placement.facts_of(int(part.nodes[node])).output_types[output].base_dtype
+
     for number, (node, output, target, in_host) in enumerate(unique.tolist()):
         source = int(ends[node])
         if source != target and output == CONTROL:
             signals += 1
-        elif source != target and shapes.dtypes(node)[output].base_dtype is not resource:
+        elif source != target and dtype_of(node, output) is not resource:
             # Resource handles are not copied: they are valid on every device of their host.
             use = "fetch" if is_fetch[number] else "feed" if part.is_fed[node] else ""
             runs = max(round(shapes.runs(node)), 0)

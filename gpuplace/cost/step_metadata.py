@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.shapes.engine import sizes_of
 from gpuplace.cost.step_copies import CLIENT, host_arguments
 from gpuplace.cost.step_flow import COPY
 from gpuplace.cost.step_graph import NOTHING
@@ -120,7 +121,7 @@ class _Writer:
         op_type = "Const" if is_folded else graph.op_type(node)
         stats = self.add(device, name, f"{name} = {op_type}({', '.join(inputs)})", start, end, ready)
         for output, dtype in enumerate(shapes.dtypes(node)):
-            sizes = shapes.sizes[node][output] if output < len(shapes.sizes[node]) else None
+            sizes = sizes_of(shapes.sizes[node], output)
             self.output(stats, output, dtype, sizes, shapes.nbytes(node, output) if sizes is not None else 0)
 
     def transfer(
@@ -133,7 +134,11 @@ class _Writer:
         self.add(sender, sent, f"{sent} = _Send({edge} @{self.names[receiver]})", *times)
         stats = self.add(receiver, received, f"{received} = _Recv({edge} @{self.names[sender]})", *times)
         self.output(
-            stats, port, shapes.dtypes(source)[port], shapes.sizes[source][port], shapes.nbytes(source, port)
+            stats,
+            port,
+            shapes.kinds[source].dtype(port),
+            sizes_of(shapes.sizes[source], port),
+            shapes.nbytes(source, port),
         )
 
     def add(self, device: int, name: str, label: str, start: float, end: float, ready: float) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpuplace.cost.estimate import step_threads
 from gpuplace.cost.sentences import seconds_text
+from gpuplace.cost.shapes.engine import sizes_of
 from gpuplace.findings.facts import Bools, StepFacts
 from gpuplace.findings.finding import INPUT, Finding
 from gpuplace.findings.trials import Trials
@@ -93,7 +94,7 @@ def _ends(facts: StepFacts, inside: Bools) -> dict[str, tuple[int, ...]]:
     leaves = from_kernels[src] & ~inside[dst] & facts.runs[dst]
     shapes = {}
     for node, port in sorted(set(zip(src[leaves].tolist(), output[leaves].tolist(), strict=True))):
-        sizes = facts.step.shapes.sizes[node][port]
+        sizes = sizes_of(facts.step.shapes.sizes[node], port)
         if sizes is None or None in sizes:
             return {}
         shapes[f"{facts.names[node]}:{port}"] = tuple(int(size) for size in sizes)

@@ -17,6 +17,7 @@ import numpy as np
 
 from gpuplace.dtypes import string
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.long_list import different_items
 from gpuplace.graph.op_sets import CONSTANT_OPS, SAVER_OPS
 from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE
 from gpuplace.kernels.registry import every_default
@@ -108,8 +109,8 @@ def _harmless_group(fact: NodeFacts, device_type: str) -> str:
     for word, group in _BY_WORD.items():
         if word in op_type:
             return group
-    types = [dtype.base_dtype for dtype in (*fact.input_types, *fact.output_types)]
-    if string not in types:
+    types = different_items(fact.input_types) | different_items(fact.output_types)
+    if all(dtype.base_dtype is not string for dtype in types):
         return ""
     return "string constants" if op_type in CONSTANT_OPS else "string ops"
 

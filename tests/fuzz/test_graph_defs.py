@@ -440,3 +440,56 @@ def test_a_parser_with_lists_of_different_lengths(types, shapes, sparse, sparse_
     attempted(graph)
     with pytest.raises(ValueError, match=text):
         imported(graph)
+
+
+def test_a_sum_of_nothing():
+    """The placer accepts it, as TensorFlow's does; its shape is unknown."""
+    graph = message()
+    node = graph.node.add(name="sum", op="AddN", input=["^a"])
+    node.attr["T"].type = 1
+    node.attr["N"].i = 0
+    attempted(graph)
+    placement = tf.place(graph, "2x Tesla K40c")
+    assert [edge.shape for edge in placement.edges() if edge.src == "sum"] == []
+    assert tf.estimate(placement).step_time >= 0
+
+
+def split_into(count):
+    """A Split with very many outputs on the CPU, one of which a GPU needs."""
+    graph = message()
+    graph.node.add(name="axis", op="Const").CopyFrom(graph.node[0])
+    graph.node[-1].name = "axis"
+    graph.node[-1].attr["dtype"].type = graph.node[-1].attr["value"].tensor.dtype = 3
+    node = graph.node.add(name="parts", op="Split", input=["axis", "a"], device="/cpu:0")
+    node.attr["T"].type = 1
+    node.attr["num_split"].i = count
+    graph.node.add(name="part", op="Neg", input=["parts:77777"], device="/gpu:0").attr["T"].type = 1
+    return graph
+
+
+def test_an_output_beyond_the_inferred_ones_is_copied():
+    placement = tf.place(split_into(100_000), "1x V100")
+    [copied] = [edge for edge in placement.edges() if edge.dst == "part"]
+    assert (copied.is_copy, copied.dtype, copied.shape) == (True, "float32", None)
+    copies = placement.frame("copies")
+    assert list(zip(copies["src"], copies["src_output"], strict=True)) == [("a", 0), ("parts", 77777)]
+    estimate = tf.estimate(placement)
+    assert estimate.step_time > 0 and any("unknown" in sentence for sentence in estimate.assumptions)
+
+
+def test_two_billion_outputs_are_not_listed():
+    placement = tf.place(split_into((1 << 31) - 1), "1x V100")
+    assert placement.never_on() == tf.place(split_into(100_000), "1x V100").never_on()
+
+
+def test_a_node_of_very_many_inputs_is_copied():
+    graph = GraphDef()
+    made = graph.node.add(name="word", op="Const")
+    made.attr["dtype"].type = made.attr["value"].tensor.dtype = 7
+    made.attr["value"].tensor.string_val.append(b"a")
+    made.attr["value"].tensor.tensor_shape.SetInParent()
+    graph.node.add(name="line", op="StringJoin", input=["word"] * 70_000).attr["N"].i = 70_000
+    graph.node.add(name="same", op="Identity", input=["line"], device="/gpu:0").attr["T"].type = 7
+    placement = tf.place(graph, "1x V100", tf.ConfigProto(allow_soft_placement=True))
+    [edge] = [edge for edge in placement.edges() if edge.src == "line"]
+    assert (edge.is_copy, edge.dtype) == (True, "string")

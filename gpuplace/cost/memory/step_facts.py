@@ -11,7 +11,7 @@ from typing import Any
 from gpuplace.cost.node_work import branches_that_run, longest_body
 from gpuplace.cost.shapes import calls
 from gpuplace.cost.shapes.branches import branches_taken
-from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.engine import Engine, sizes_of
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
@@ -46,7 +46,7 @@ class StepFacts:
         place = self.index.get(node)
         if place is None or output >= len(self.shapes.sizes[place]):
             return None
-        return self.shapes.sizes[place][output]
+        return sizes_of(self.shapes.sizes[place], output)
 
     def trips(self, node: str) -> int | None:
         """Return the number of iterations of the loop with a given condition; None to evaluate the condition."""

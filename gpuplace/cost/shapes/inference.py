@@ -255,7 +255,7 @@ class Inference(Engine):
         inputs: list[Tensor] = []
         types = kind.input_types
         for at, (source, output) in enumerate(self.inputs[node]):
-            dtype = types[at] if at < len(types) else self.kinds[source].dtypes[output]
+            dtype = types[at] if at < len(types) else self.kinds[source].dtype(output)
             handle = self._handles.get((source, output))
             creator = NO_OP if handle is None else _maker(handle)
             tensor = Evaluated(creator, output, dtype, shape_of(sizes_of(self.shapes[source], output)))

@@ -6,7 +6,7 @@ compare without Python code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,10 +56,10 @@ class Kind:
     """Attributes with defaults, without those that begin with an underscore."""
     input_types: tuple[DType, ...]
     """Declared type of each data input."""
-    output_types: tuple[DType, ...]
+    output_types: Sequence[DType]
     """Declared type of each output."""
     dtypes: tuple[DType, ...] = field(init=False)
-    """Type of each output, reference types as their base."""
+    """Type of each output, reference types as their base; empty if there are more than `_MOST_TENSORS`."""
     handles: tuple[int, ...] = field(init=False)
     """Inputs that are handles of resources."""
     makes_handle: bool = field(init=False)
@@ -72,9 +72,14 @@ class Kind:
     """Works by input shapes."""
 
     def __post_init__(self) -> None:
-        self.dtypes = tuple(dtype.base_dtype for dtype in self.output_types)
+        is_short = len(self.output_types) <= _MOST_TENSORS
+        self.dtypes = tuple(dtype.base_dtype for dtype in self.output_types) if is_short else ()
         self.handles = tuple(at for at, dtype in enumerate(self.input_types) if dtype.name in _HANDLE_TYPES)
-        self.makes_handle = any(dtype.name in _HANDLE_TYPES for dtype in self.output_types)
+        self.makes_handle = any(dtype.name in _HANDLE_TYPES for dtype in self.dtypes)
+
+    def dtype(self, output: int) -> DType:
+        """Return the type of an output, a reference type as its base."""
+        return self.output_types[output].base_dtype
 
     @property
     def is_stateful(self) -> bool:
@@ -130,15 +135,15 @@ class Kinds:
         op_def = self.catalogue.ops.get(op_type) or functions.get(op_type)
         declared_attrs = {name: value for name, value in attrs.items() if not name.startswith("_")}
         inputs: tuple[DType, ...] = ()
-        outputs: tuple[DType, ...] = ()
+        outputs: Sequence[DType] = ()
         if op_def is not None:
             declared_attrs = {**op_def.defaults, **declared_attrs}
             try:
-                declared = declared_types(op_def, declared_attrs)
-                if max(map(len, declared)) > _MOST_TENSORS:
+                declared_inputs, outputs = declared_types(op_def, declared_attrs)
+                if max(len(declared_inputs), len(outputs)) > _MOST_TENSORS:
                     op_def = None
                 else:
-                    inputs, outputs = map(tuple, declared)
+                    inputs = tuple(declared_inputs)
             except (KeyError, TypeError, InvalidArgumentError, NotFoundError):
                 pass  # an attribute is missing: the node is invalid, and its outputs are unknown
         kind = Kind(len(self.all), op_type, op_def, declared_attrs, inputs, outputs)

@@ -22,6 +22,7 @@ import numpy as np
 
 from gpuplace.cost.shapes.branches import dead_nodes, known_branches
 from gpuplace.cost.shapes.default_sizes import demanded_sizes, most_sizes
+from gpuplace.cost.shapes.engine import sizes_of
 from gpuplace.cost.shapes.feeds import resolve_feeds
 from gpuplace.cost.shapes.inference import Feeds, Inference
 from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, filled_with, is_known, shape_of
@@ -84,7 +85,7 @@ class StepShapes:
 
     def shape(self, node: int, output: int = 0) -> TensorShape:
         """Return the shape of an output; ``assumed`` states which sizes are assumptions."""
-        return shape_of(self.sizes[node][output])
+        return shape_of(sizes_of(self.sizes[node], output))
 
     def dtypes(self, node: int) -> tuple[DType, ...]:
         """Return the type of each output of a node, reference types as their base."""
@@ -107,7 +108,7 @@ class StepShapes:
 
     def nbytes(self, node: int, output: int = 0) -> int:
         """Return the bytes of an output; an unknown size counts as 1."""
-        return bytes_of(self.sizes[node][output], self.kinds[node].dtypes[output])
+        return bytes_of(sizes_of(self.sizes[node], output), self.kinds[node].dtype(output))
 
 
 def bytes_of(sizes: Sizes, dtype: DType) -> int:

@@ -54,7 +54,7 @@ from gpuplace.ops.support import (
     sum_to,
 )
 from gpuplace.release import rules
-from gpuplace.shapes import TensorShape, brackets
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike, TensorsLike
 
 __all__ = [
@@ -574,6 +574,8 @@ def _add_n(xp: ArrayModule, inputs: list[Any], *, ctx: KernelContext) -> Array:
 
 @shape_function("AddN")
 def _add_n_shape(op: Operation) -> Any:
+    if not op.inputs:  # of a GraphDef; the placer accepts it, as TensorFlow's does
+        return (UNKNOWN_SHAPE,)
     shape = op.inputs[-1].shape
     for index in reversed(range(len(op.inputs) - 1)):
         try:

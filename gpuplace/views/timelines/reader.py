@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
+from gpuplace.graph.op_sets import MERGES, RECEIVES, SENDS, TRANSFERS
 from gpuplace.runtime.plan.schedule.transfers import source_name
 from gpuplace.typing import RunMetadata
 from gpuplace.views.tables.palette import device_label
@@ -80,6 +80,8 @@ class _Event:
     peer: str = ""
     """Tensor and device of a send or receive: ``edge_3_a @/device:GPU:0``."""
     number: int = 0
+    run: int = 0
+    """Which of the node's runs this is, from 0."""
 
 
 @dataclass
@@ -399,7 +401,9 @@ class _Links:
                 self.between.setdefault((event.device, event.name), []).append(event)
             if event.kind != "device":
                 continue
-            self.by_node.setdefault((event.device, event.name), []).append(event)
+            runs = self.by_node.setdefault((event.device, event.name), [])
+            event.run = len(runs)
+            runs.append(event)
             self.anywhere.setdefault(event.name, []).append(event)
             if event.op in SENDS:
                 self.sends.setdefault(event.peer.partition(" @")[0], []).append(event)
@@ -423,28 +427,37 @@ class _Links:
         return self.edges, list(self.copies.values())
 
     def _edge(self, before: _Event, after: _Event) -> None:
-        if before.number < after.number:
+        if before is not after:
             self.edges.add((before.number, after.number))
 
-    @staticmethod
-    def _last(events: list[_Event] | None, before: _Event) -> _Event | None:
-        """Return the last of a node's events that started before another event."""
-        return next((event for event in reversed(events or ()) if event.number < before.number), None)
+    def _source(self, events: list[_Event] | None, after: _Event) -> _Event | None:
+        """Return the one of a node's events that another node's event waited for.
+
+        A node on a GPU may start before its inputs: it starts when it is queued, its inputs when their kernels run. So
+        if both nodes ran equally often, their runs correspond; a `Merge` waits for the iteration before. Otherwise
+        this is the last of the events that started before.
+        """
+        if not events:
+            return None
+        if after.op not in MERGES and after.kind == "device":
+            if len(self.by_node[after.device, after.name]) == len(events):
+                return events[after.run]
+        return next((event for event in reversed(events) if event.number < after.number), None)
 
     def _input(self, event: _Event, text: str) -> None:
         name, _, port = text.removeprefix("^").partition(":")
-        source = self._last(self.by_node.get((event.device, name)), event)
+        source = self._source(self.by_node.get((event.device, name)), event)
         if source is not None:
             self._edge(source, event)
             return
         base = source_name(name)
         if base is None:
             return
-        arrived = self._last(self.between.get((event.device, base)), event)
+        arrived = self._source(self.between.get((event.device, base)), event)
         if arrived is not None:
             self._edge(arrived, event)
             return
-        source = self._last(
+        source = self._source(
             [other for other in self.anywhere.get(base, ()) if other.device != event.device], event
         )
         if source is None:
@@ -460,13 +473,13 @@ class _Links:
         """Add a copy between tasks that has neither a send nor a receive."""
         match = _BETWEEN_TASKS.match(event.peer)
         assert match is not None
-        source = self._last(self.by_node.get((match[3], event.name)), event)
+        source = self._source(self.by_node.get((match[3], event.name)), event)
         if source is not None:
             self._edge(source, event)
             self._copy(event.name, source, event, source, event.start, event.end)
 
     def _send(self, event: _Event) -> None:
-        source = self._last(self.by_node.get((event.device, source_name(event.name) or "")), event)
+        source = self._source(self.by_node.get((event.device, source_name(event.name) or "")), event)
         if source is not None:
             self._edge(source, event)
 
@@ -489,7 +502,7 @@ class _Links:
         output = f":{next(iter(event.slots), 0) or ''}"
         port = self.ports.get(event.name, output).partition(":")[2]
         tensor = f"{name}:{port}" if port else name
-        source = self._last(self.by_node.get((send.device, name)), send) or send
+        source = self._source(self.by_node.get((send.device, name)), send) or send
         end = min(event.end, self.arrivals.get((peer[1], event.device), event.end))
         self._copy(tensor, send, event, source, send.start, end)
 

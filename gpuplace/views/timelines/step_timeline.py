@@ -14,7 +14,7 @@ The critical path is the longest chain, by measured time, of nodes and copies th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -168,14 +168,19 @@ class StepTimeline:
     @cached_property
     def chain(self) -> tuple[tuple[int, ...], float]:
         """Events of the critical path in order, and its length in microseconds."""
-        own = self.path_weights.tolist()
-        best, previous = list(own), [-1] * len(own)
-        order = np.argsort(self.src, kind="stable")
-        for before, after in zip(self.src[order].tolist(), self.dst[order].tolist(), strict=True):
-            reached = best[before] + own[after]
-            # Of chains of equal length, take the one with more events, including events that take no time.
-            if reached > best[after] or (previous[after] < 0 and reached == best[after]):
-                best[after], previous[after] = reached, before
+        own, starts, ends = self.path_weights.tolist(), self.start_us.tolist(), self.end_us.tolist()
+        previous, finished, lengths = [-1] * len(own), list(ends), [1] * len(own)
+        best = np.where(np.bincount(self.dst, minlength=len(own)) > 0, -1.0, self.path_weights).tolist()
+        for before in self._topological_order():
+            for after in self._consumers[before]:
+                # An event that was measured while it waited for its input counts from when the input was there.
+                waited = max(min(finished[before], ends[after]) - starts[after], 0.0)
+                reached = best[before] + max(own[after] - waited, 0.0)
+                # Of chains of equal length, take the one with more events, including events that take no time.
+                if (reached, lengths[before] + 1) > (best[after], lengths[after]):
+                    lengths[after] = lengths[before] + 1
+                    best[after], previous[after] = reached, before
+                    finished[after] = max(finished[before], ends[after])
         if not best:
             return (), 0.0
         event = max(range(len(best)), key=lambda i: (best[i], i))
@@ -184,6 +189,25 @@ class StepTimeline:
             events.append(event)
             event = previous[event]
         return tuple(events[::-1]), total
+
+    @cached_property
+    def _consumers(self) -> list[list[int]]:
+        """Events that waited for each event."""
+        consumers: list[list[int]] = [[] for _ in range(len(self))]
+        for before, after in zip(self.src.tolist(), self.dst.tolist(), strict=True):
+            consumers[before].append(after)
+        return consumers
+
+    def _topological_order(self) -> Iterator[int]:
+        """Yield the events, each after those that it waited for; of events that wait for each other, none."""
+        waiting = np.bincount(self.dst, minlength=len(self)).tolist()
+        ready = [event for event, count in enumerate(waiting) if not count][::-1]
+        while ready:
+            yield (event := ready.pop())
+            for after in self._consumers[event]:
+                waiting[after] -= 1
+                if not waiting[after]:
+                    ready.append(after)
 
     @property
     def path(self) -> tuple[int, ...]:

@@ -123,8 +123,9 @@ def test_use_and_gaps():
     longest = timeline.gaps[0]
     assert (longest.start_us, longest.end_us, longest.node) == (10, 60, "late")
     assert longest.waits_for == "4 B copy of b from GPU:0"
-    assert [timeline.names[event] for event in timeline.path] == ["a", "b", "again"]
-    assert timeline.path_text == "critical path: 3 ops, 60 µs, 86% of the step"
+    # `again` was queued while `b` ran: only the 10 µs after `b` are its own, as many as those of `late`.
+    assert [timeline.names[event] for event in timeline.path] == ["a", "b", "late"]
+    assert timeline.path_text == "critical path: 3 ops, 50 µs, 71% of the step"
 
 
 def test_streams_of_a_gpu_have_lanes_where_they_say_more():
@@ -184,15 +185,62 @@ def test_threads_keep_their_lanes():
 def test_a_node_of_a_loop_follows_its_last_run():
     step = step_of(
         CPU_0=[
-            entry("n", "n = NextIteration(n)", 100, 5),
-            entry("m", "m = Merge(n)", 106, 5),
-            entry("n", "n = NextIteration(m)", 112, 5),
-            entry("m", "m = Merge(n)", 118, 5),
+            entry("m", "m = Merge(e, n)", 100, 5),
+            entry("n", "n = NextIteration(m)", 106, 5),
+            entry("m", "m = Merge(e, n)", 112, 5),
+            entry("n", "n = NextIteration(m)", 118, 5),
+            entry("m", "m = Merge(e, n)", 124, 5),
         ]
     )
     timeline = step_timeline(step)
-    assert sorted(zip(timeline.src.tolist(), timeline.dst.tolist(), strict=True)) == [(0, 1), (1, 2), (2, 3)]
-    assert timeline.chain == ((0, 1, 2, 3), 20)
+    edges = sorted(zip(timeline.src.tolist(), timeline.dst.tolist(), strict=True))
+    assert edges == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert timeline.chain == ((0, 1, 2, 3, 4), 25)
+
+
+def test_what_is_queued_before_its_inputs_run_follows_them():
+    """The ops that only wait on a GPU, such as `group_deps` of gradients, start before the kernels of their inputs."""
+    step = step_of(
+        GPU_0=[
+            entry("a", "a = MatMul()", 100, 50),
+            entry("deps", "deps = NoOp(^b)", 101, 1),
+            entry("same", "same = Identity(b, ^deps)", 102, 1),
+            entry("b", "b = MatMul(a)", 150, 50),
+            entry("c", "c = MatMul(same)", 200, 50),
+        ]
+    )
+    timeline = step_timeline(step)
+    assert [timeline.names[event] for event in timeline.path] == ["a", "b", "deps", "same", "c"]
+    assert timeline.chain[1] == timeline.total_us == 150
+
+
+def test_a_receive_that_waits_counts_from_the_arrival():
+    step = step_of(
+        CPU_0=[
+            entry("a", "a = MatMul()", 100, 90),
+            entry("a/_0", "edge_1_a = _Send(a @/job:localhost/replica:0/task:0/device:GPU:0", 190, 0),
+        ],
+        GPU_0=[
+            entry(
+                "a/_1", "a/_1 = _Recv(edge_1_a @/job:localhost/replica:0/task:0/device:CPU:0", 100, 100, [4]
+            ),
+            entry("b", "b = Neg(a/_1)", 200, 10),
+        ],
+    )
+    timeline = step_timeline(step)
+    assert timeline.chain[1] == timeline.total_us == 110
+
+
+def test_events_that_wait_for_each_other_are_on_no_path():
+    step = step_of(
+        CPU_0=[
+            entry("a", "a = Neg(b)", 100, 5),
+            entry("b", "b = Neg(a)", 106, 5),
+            entry("c", "c = Const()", 112, 2),
+        ]
+    )
+    timeline = step_timeline(step)
+    assert [timeline.names[event] for event in timeline.path] == ["c"]
 
 
 def test_nothing_measured():

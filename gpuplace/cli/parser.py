@@ -286,18 +286,10 @@ def _sweep(commands: _Commands) -> None:
         help="the computation for each case; default: place",
     )
     parser.add_argument(
-        "--machine",
-        action="append",
-        dest="machines",
-        metavar="MACHINE",
-        help=f"{MACHINE_HELP}; repeatable",
+        "--machine", action="append", dest="machines", metavar="MACHINE", help=f"{MACHINE_HELP}; repeatable"
     )
     parser.add_argument(
-        "--config",
-        action="append",
-        dest="configs",
-        metavar="FILE",
-        help="a ConfigProto as text; repeatable",
+        "--config", action="append", dest="configs", metavar="FILE", help="a ConfigProto as text; repeatable"
     )
     parser.add_argument(
         "--release",
@@ -540,9 +532,7 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
 def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=_count, metavar="N", help="print at most N rows; default: all")
     parser.add_argument(
-        "--full-names",
-        action="store_true",
-        help="do not shorten names to fit the table to the terminal",
+        "--full-names", action="store_true", help="do not shorten names to fit the table to the terminal"
     )
 
 

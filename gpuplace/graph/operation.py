@@ -496,7 +496,7 @@ def add_outputs(op: Operation, types: Sequence[DType], shapes: Sequence[TensorSh
     op.graph.modification_count += 1
 
 
-def add_control_inputs(op: Operation, operations: Sequence[Operation]) -> None:
+def add_controls(op: Operation, operations: Sequence[Operation]) -> None:
     """Add control edges into an operation.
 
     Args:
@@ -511,17 +511,17 @@ def add_control_inputs(op: Operation, operations: Sequence[Operation]) -> None:
     op.graph.modification_count += 1
 
 
-def add_control_input(op: Operation, operation: Operation) -> None:
+def add_control(op: Operation, operation: Operation) -> None:
     """Add a control edge into an operation.
 
     Args:
         op: the operation.
         operation: the operation that runs before it.
     """
-    add_control_inputs(op, [operation])
+    add_controls(op, [operation])
 
 
-def remove_control_inputs(op: Operation) -> None:
+def drop_controls(op: Operation) -> None:
     """Remove the control edges into an operation.
 
     Args:
@@ -724,9 +724,9 @@ class Operation:
     _set_attr = set_attr
     _update_input = update_input
     _add_outputs = add_outputs
-    _add_control_input = add_control_input
-    _add_control_inputs = add_control_inputs
-    _remove_all_control_inputs = remove_control_inputs
+    _add_control_input = add_control
+    _add_control_inputs = add_controls
+    _remove_all_control_inputs = drop_controls
     _get_control_flow_context = context_of
     _set_control_flow_context = set_context
 

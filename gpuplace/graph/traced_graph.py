@@ -44,11 +44,7 @@ class FunctionBody:
     """What runs besides."""
 
 
-_SHARED_COLLECTIONS = (
-    GraphKeys.GLOBAL_VARIABLES,
-    GraphKeys.LOCAL_VARIABLES,
-    GraphKeys.TRAINABLE_VARIABLES,
-)
+_SHARED_COLLECTIONS = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
 """Collections of the graph around a function to which the function adds."""
 
 

@@ -22,14 +22,7 @@ from gpuplace.dtypes import int64
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graph.operation import (
-    Operation,
-    Tensor,
-    add_control_input,
-    context_of,
-    set_context,
-    update_input,
-)
+from gpuplace.graph.operation import Operation, Tensor, add_control, context_of, set_context, update_input
 from gpuplace.ops import nest
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow import control, control_flow_util
@@ -136,7 +129,7 @@ class CondContext(ControlFlowContext):
         if not op.inputs:
             self._remove_external_control_edges(op)
             if not any(self.contains(context_of(one)) for one in op.control_inputs):
-                add_control_input(op, self.pivot.op)
+                add_control(op, self.pivot.op)
         else:
             for index, tensor in enumerate(op.inputs):
                 if op.type == "Merge" and tensor.op.type == "NextIteration":
@@ -146,7 +139,7 @@ class CondContext(ControlFlowContext):
                     update_input(op, index, found)
             self._remove_external_control_edges(op)
             if op.type in op.graph.functions or op.type == "SymbolicGradient":
-                add_control_input(op, self.pivot.op)
+                add_control(op, self.pivot.op)
         for tensor in op.outputs:
             self._know(tensor)
         if self.outer_context is not None or not is_exit(op):

@@ -20,7 +20,7 @@ from typing import Any
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.op_sets import ENTERS, EXITS, SWITCHES
-from gpuplace.graph.operation import Operation, Tensor, add_control_inputs, context_of, remove_control_inputs
+from gpuplace.graph.operation import Operation, Tensor, add_controls, context_of, drop_controls
 from gpuplace.graph.scopes import building_context, set_building_context
 from gpuplace.typing import TensorLike
 
@@ -183,8 +183,8 @@ class ControlFlowContext:
         inside = [one for one in controls if _loop_behind(one) is loop]
         outside = [one for one in controls if one not in inside]
         if outside:
-            remove_control_inputs(op)
-            add_control_inputs(op, inside)
+            drop_controls(op)
+            add_controls(op, inside)
         return inside, outside
 
     def check_use(self, source: Operation, op: Operation) -> None:

@@ -23,14 +23,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.op_sets import IDENTITY_OPS, SWITCHES
-from gpuplace.graph.operation import (
-    Operation,
-    Tensor,
-    add_control_input,
-    context_of,
-    set_context,
-    update_input,
-)
+from gpuplace.graph.operation import Operation, Tensor, add_control, context_of, set_context, update_input
 from gpuplace.graph.scopes import building_context
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.context import (
@@ -143,7 +136,7 @@ class LoopGradient:
             with get_default_graph().control_dependencies(None):
                 self._forward_sync = apply_op("ControlTrigger", "f_sync")
             set_context(self._forward_sync, self.forward_context)
-            add_control_input(self.forward_index.op, self._forward_sync)
+            add_control(self.forward_index.op, self._forward_sync)
         return self._forward_sync
 
     @property
@@ -153,7 +146,7 @@ class LoopGradient:
             with get_default_graph().control_dependencies(None):
                 self._grad_sync = apply_op("ControlTrigger", "b_sync")
             set_context(self._grad_sync, self.grad_context)
-            add_control_input(self.grad_index.op, self._grad_sync)
+            add_control(self.grad_index.op, self._grad_sync)
             if self.grad_context.outer_context is not None:
                 self.grad_context.outer_context.AddInnerOp(self._grad_sync)
         return self._grad_sync
@@ -183,7 +176,7 @@ class LoopGradient:
             if context is forward:
                 with inside(forward):
                     pushed = push()
-                add_control_input(self.forward_index.op, pushed)
+                add_control(self.forward_index.op, pushed)
             else:
                 if not context.IsCondContext():
                     raise TypeError(f"value_ctxt is not a CondContext: {context}")
@@ -191,8 +184,8 @@ class LoopGradient:
                     pushed = push()
                 if dead_branch:
                     set_context(pushed, context)
-                add_control_input(self.forward_sync, pushed)
-            add_control_input(pushed, self.forward_index.op.inputs[0].op)
+                add_control(self.forward_sync, pushed)
+            add_control(pushed, self.forward_index.op.inputs[0].op)
         return stack
 
     def AddBackpropAccumulatedValue(  # noqa: N802
@@ -223,7 +216,7 @@ class LoopGradient:
             popped = new("StackPopV2", handle=history, elem_type=value.dtype.base_dtype)
             popped.set_shape(value.shape)
         if self.grad_context.parallel_iterations > 1:
-            add_control_input(self.grad_sync, popped.op)
+            add_control(self.grad_sync, popped.op)
         return popped
 
     def GetRealValue(self, value: Tensor) -> Tensor:  # noqa: N802
@@ -292,7 +285,7 @@ def _add_forward_counter(forward: WhileContext, outer: LoopGradient | None) -> t
     """Counts the iterations of the forward loop; returns their number and the index."""
     zero = constant.constant(0, name="f_count")
     if outer is not None:
-        add_control_input(zero.op, outer.forward_index.op.inputs[0].op)
+        add_control(zero.op, outer.forward_index.op.inputs[0].op)
     with inside(forward):
         return add_ring(forward, zero, lambda index: elementwise.add(index, 1), "f_count")
 
@@ -315,7 +308,7 @@ def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradi
         zero = exit_loop(other, name="b_count")
         context.loop_exits.append(zero)
         if outer is not None:
-            add_control_input(outer.grad_sync, zero.op)
+            add_control(outer.grad_sync, zero.op)
         context.ExitResult([zero])
     return going_on
 

@@ -23,15 +23,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_sets import METADATA_OPS
-from gpuplace.graph.operation import (
-    Operation,
-    Tensor,
-    add_control_input,
-    add_control_inputs,
-    context_of,
-    set_context,
-    update_input,
-)
+from gpuplace.graph.operation import Operation, Tensor, add_controls, context_of, set_context, update_input
 from gpuplace.graph.scopes import building_context, control_inputs_for
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, reshaping
@@ -214,7 +206,7 @@ class WhileContext(ControlFlowContext):
                 if context is wanted:
                     kept.append(op)
             set_context(tensor.op, self)
-            add_control_inputs(tensor.op, kept)
+            add_controls(tensor.op, kept)
             for scope in graph.scopes.stacks().controls:
                 scope.add_op(tensor.op)
 
@@ -253,7 +245,7 @@ class WhileContext(ControlFlowContext):
                 self.Enter()
                 waiting = [reshaping.identity(one.outputs[0]).op for one in outside if one.outputs]
                 self.Exit()
-            add_control_inputs(op, waiting)
+            add_controls(op, waiting)
         if self.outer_context is not None or not is_exit(op):
             graph.prevent_fetching(op)
             for tensor in op.outputs:
@@ -264,7 +256,7 @@ class WhileContext(ControlFlowContext):
     def _wait_for_pivot(self, op: Operation) -> None:
         pivot = self.GetControlPivot()
         assert pivot is not None
-        add_control_input(op, pivot.op)
+        add_controls(op, [pivot.op])
 
     # Building
 
@@ -350,7 +342,7 @@ class WhileContext(ControlFlowContext):
         if pivot is not None:
             for tensor in entered:
                 if is_loop_invariant(tensor.op.inputs[0].op):
-                    add_control_input(tensor.op, pivot.op)
+                    add_controls(tensor.op, [pivot.op])
         _set_shapes(tensors, entered, shapes)
         self._fix_controls(entered)
         self._values = set(entered)

@@ -189,10 +189,7 @@ def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
         return new("Mul", x=grad, y=op.inputs[1]), new("Mul", x=grad, y=op.inputs[0])
     conjugates = _conjugates_of(op)
     return reduced_gradients(
-        op,
-        grad,
-        lambda: new("Mul", x=grad, y=conjugates()[1]),
-        lambda: new("Mul", x=conjugates()[0], y=grad),
+        op, grad, lambda: new("Mul", x=grad, y=conjugates()[1]), lambda: new("Mul", x=conjugates()[0], y=grad)
     )
 
 

@@ -32,15 +32,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _texts(xp: ArrayModule, values: list[bytes], shape: tuple[int, ...]) -> Array:
-    result = xp.empty(len(values), object)
+def _texts(xp: ArrayModule, values: list[Any], shape: tuple[int, ...], dtype: Any = object) -> Array:
+    result = xp.empty(len(values), dtype)
     for index, value in enumerate(values):
         result[index] = value
     return result.reshape(shape)
 
 
-def each_string(xp: Any, x: Any, function: Callable[[bytes], bytes]) -> Any:
-    return _texts(xp, [function(value) for value in x.reshape(-1).tolist()], x.shape)
+def each_string(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object) -> Any:
+    """Return the results of a function of each string, as an array of the same shape."""
+    return _texts(xp, [function(value) for value in x.reshape(-1).tolist()], x.shape, dtype)
 
 
 def string_join(inputs: TensorsLike, separator: str = "", name: str | None = None) -> Tensor:

@@ -54,12 +54,7 @@ class PartitionedVariable:
     """
 
     def __init__(
-        self,
-        name: str,
-        shape: Any,
-        dtype: DType,
-        variable_list: Sequence[Any],
-        partitions: Sequence[int],
+        self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Any], partitions: Sequence[int]
     ) -> None:
         if not isinstance(variable_list, (list, tuple)):
             raise TypeError(f"variable_list is not a list or tuple: {variable_list}")

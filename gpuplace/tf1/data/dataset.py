@@ -27,11 +27,7 @@ import numpy as np
 
 from gpuplace.dtypes import string, variant
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import (
-    convert_to_tensor,
-    get_default_graph,
-    name_scope,
-)
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow.assert_and_print import Assert

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import get_default_graph, name_scope
-from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, add_control_input
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, add_control
 from gpuplace.graph.traced_graph import init_scope
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.mutex import HeldMutex, Mutex
@@ -180,7 +180,7 @@ def _fetch_before(lock: Operation, made: Sequence[Operation]) -> None:
     taken = [source for op in made for source in (*(t.op for t in op.inputs), *op.control_inputs)]
     outside = [op for op in dict.fromkeys(taken) if op not in inside]
     if outside:
-        add_control_input(lock, control.group(*outside))
+        add_control(lock, control.group(*outside))
 
 
 def _copied(value: Any) -> Any:

@@ -16,14 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.graph.operation import (
-    Operation,
-    Tensor,
-    add_control_inputs,
-    context_of,
-    remove_control_inputs,
-    update_input,
-)
+from gpuplace.graph.operation import Operation, Tensor, add_controls, context_of, drop_controls, update_input
 from gpuplace.graph.scopes import building_context, set_building_context
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.variables.variables import Variable
@@ -113,7 +106,7 @@ def _extended(identity_of: Tensor, functions: list[SideEffect]) -> Tensor:
     source = identity_of.op.inputs[0]
     with _scope(source):
         made = _effects(source, functions)
-    add_control_inputs(identity_of.op, [one.op if isinstance(one, Tensor) else one for one in made])
+    add_controls(identity_of.op, [one.op if isinstance(one, Tensor) else one for one in made])
     return identity_of
 
 
@@ -126,6 +119,6 @@ def _new(tensor: Tensor, functions: list[SideEffect], waiting: list[Operation]) 
         update_input(op, place, made)
     for op in waiting:
         controls = [one for one in op.control_inputs if one is not tensor.op]
-        remove_control_inputs(op)
-        add_control_inputs(op, [*controls, made.op])
+        drop_controls(op)
+        add_controls(op, [*controls, made.op])
     return made

@@ -15,7 +15,7 @@ from typing import Any
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import RANDOM_OPS
-from gpuplace.graph.operation import Operation, Tensor, add_control_input, context_of, set_context
+from gpuplace.graph.operation import Operation, Tensor, add_control, context_of, set_context
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow.context import merge
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -100,7 +100,7 @@ class AutomaticControlDependencies:
             if one in self._last_user:
                 before.append(self._last_user[one])
             if one in self._merges:
-                add_control_input(self._merges[one], op)
+                add_control(self._merges[one], op)
             self._last_user[one] = op
         if is_stateful and not resources and context_of(op) is None:
             if None in self._last_user:
@@ -112,7 +112,7 @@ class AutomaticControlDependencies:
         """What has to run within a conditional has run when its ``Merge`` does."""
         for one in self._must_run:
             if one is not op:
-                add_control_input(op, one)
+                add_control(op, one)
             for tensor in one.inputs:
                 if tensor in self._last_user:
                     self._last_user[tensor] = op
@@ -130,10 +130,10 @@ class AutomaticControlDependencies:
         set_context(joined, None if context is None else context.outer_context)
         self._must_run[joined] = None
         if given in self._last_user:
-            add_control_input(switch, self._last_user[given])
+            add_control(switch, self._last_user[given])
         self._last_user[given] = joined
         if given in self._merges:
-            add_control_input(self._merges[given], joined)
+            add_control(self._merges[given], joined)
         for output in switch.outputs:
             self._merges[output] = joined
 
@@ -148,4 +148,4 @@ def _wait(op: Operation, before: list[Operation]) -> None:
     context = context_of(op)
     for one in before:
         if one is not op and one not in op.control_inputs and context_of(one) is context:
-            add_control_input(op, one)
+            add_control(op, one)

@@ -30,12 +30,7 @@ from gpuplace.tf1.input.queue_kernels import ReferenceHandle, own_resource, reso
 from gpuplace.tf1.input.queues import component_shapes, component_types
 from gpuplace.typing import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 
-__all__ = [
-    "Barrier",
-    "ConditionalAccumulator",
-    "ConditionalAccumulatorBase",
-    "SparseConditionalAccumulator",
-]
+__all__ = ["Barrier", "ConditionalAccumulator", "ConditionalAccumulatorBase", "SparseConditionalAccumulator"]
 
 
 class ConditionalAccumulatorBase:

@@ -88,9 +88,7 @@ def _path(frame: Frame | None) -> list[Frame]:
 
 
 def find_frames(
-    operations: Sequence[Operation],
-    feeds: Collection[Tensor],
-    fed_name: Callable[[Tensor], str],
+    operations: Sequence[Operation], feeds: Collection[Tensor], fed_name: Callable[[Tensor], str]
 ) -> Frames:
     """Return the frames of operations.
 

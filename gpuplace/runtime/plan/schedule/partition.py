@@ -282,8 +282,7 @@ class _ScheduleBuilder:
         if not (self.home[tensor].is_ref or tensor.dtype.base_dtype is resource):
             is_cpu = device_type == "CPU"
             self.value_at(
-                tensor,
-                Location(device, is_cpu or position in self.on_host(consumer, device_type)[0]),
+                tensor, Location(device, is_cpu or position in self.on_host(consumer, device_type)[0])
             )
 
     def forget_copies(self, first: int) -> None:

@@ -1,8 +1,8 @@
 """The state that TensorFlow keeps for a whole process, apart from its devices.
 
 ``PROCESS`` is the only record of it. The devices, their memory and the machine are in
-``gpuplace.runtime.memory.process_state``, which needs layers above this one. What a thread has for itself, such as its
-default graphs, is in ``gpuplace.graph.stacks``.
+``gpuplace.runtime.memory.process_state``, which needs layers above this one. The stacks of each thread are in
+``gpuplace.graph.stacks``.
 
 >>> PROCESS.resource_variables
 False
@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Process:
-    """What one setting or first session decides for all graphs and sessions of a process."""
+    """The settings that hold for all graphs and sessions of a process."""
 
     release: str | None = None
     """The TensorFlow release of ``set_release``; None: that of the environment, or the default."""

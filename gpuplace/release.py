@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any
 
 from gpuplace.process import PROCESS
@@ -29,8 +29,8 @@ DEFAULT_RELEASE = "1.15"
 ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
 
 _acted: ContextVar[str | None] = ContextVar("acted", default=None)
-_actors: set[Token[str | None]] = set()
-"""The active `acting_as` blocks; the context variable is not read while there are none."""
+_actors: set[int] = set()
+"""Ids of the tokens of active `acting_as` blocks; while there are none, nothing reads the context variable."""
 
 _environ = os.environ
 _variables: Any = getattr(_environ, "_data", None)
@@ -113,11 +113,11 @@ def acting_as(release: str) -> Iterator[None]:
         ValueError: there is no such release.
     """
     token = _acted.set(resolve(release))
-    _actors.add(token)
+    _actors.add(id(token))
     try:
         yield
     finally:
-        _actors.discard(token)
+        _actors.discard(id(token))
         _acted.reset(token)
 
 

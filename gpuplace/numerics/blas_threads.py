@@ -87,7 +87,7 @@ class _OneThread:
         else:
             self.lent_from = numbers
 
-    def start_anew(self) -> None:
+    def restart(self) -> None:
         """End the block of a forked child, which has no threads of its parent."""
         self.lock, self.borrowers = threading.Lock(), 0
         self.end()
@@ -128,4 +128,4 @@ def _functions(library: Any) -> _Library:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=ONE_THREAD.start_anew)
+    os.register_at_fork(after_in_child=ONE_THREAD.restart)

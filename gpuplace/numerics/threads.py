@@ -39,9 +39,9 @@ class _Pool:
     """The threads beside the calling one, and the jobs that they take."""
 
     def __init__(self) -> None:
-        self.start_anew()
+        self.restart()
 
-    def start_anew(self) -> None:
+    def restart(self) -> None:
         """Forget the threads and the lock; a forked child has no threads of its parent."""
         self.lock = threading.Lock()
         self.started = 0
@@ -187,4 +187,4 @@ def _serve(jobs: SimpleQueue[_Job]) -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.start_anew)
+    os.register_at_fork(after_in_child=_pool.restart)

@@ -65,7 +65,7 @@ BUDGET: dict[str, int] = {
     "gpuplace/device": 4,
     "gpuplace/files": 12,
     "gpuplace/findings": 12,
-    "gpuplace/graph": 63,
+    "gpuplace/graph": 60,
     "gpuplace/graphdef": 12,
     "gpuplace/kernels": 55,
     "gpuplace/model": 7,

@@ -160,7 +160,7 @@ class _Shared:
         self.captures = 0
 
     def forget(self) -> None:
-        """Start anew in a forked child; another thread of the parent may hold the lock."""
+        """Forget the captures of the parent in a forked child, and its lock, which another thread may hold."""
         self.lock = threading.Lock()
         if self.redirection is not None:
             self.redirection.forget()

@@ -75,8 +75,9 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
     )
     if variable.initial_value is not None:
         made.initial_value_name = strip_name_scope(variable.initial_value.name, export_scope)
-    if slice_info_of(variable) is not None:
-        info = slice_info_to_proto(slice_info_of(variable), export_scope)
+    slice_info = slice_info_of(variable)
+    if slice_info is not None:
+        info = slice_info_to_proto(slice_info, export_scope)
         if info is not None:
             made.save_slice_info_def.CopyFrom(info)
     return made

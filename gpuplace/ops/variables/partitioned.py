@@ -64,8 +64,8 @@ class PartitionedVariable:
             raise ValueError(f"partition values must be positive: {partitions}")
         if not variable_list:
             raise ValueError("variable_list may not be empty")
-        slices = [slice_info_of(variable) for variable in variable_list]
-        if not all(slices):
+        slices = [info for one in variable_list if (info := slice_info_of(one)) is not None]
+        if len(slices) < len(variable_list):
             names = [variable.name for variable in variable_list]
             raise ValueError(f"All variables must have a save_slice_info available: {names}")
         if len(shape) != len(partitions):
@@ -79,7 +79,8 @@ class PartitionedVariable:
         self._shape = as_shape(shape)
         self._dtype = dtype
         self._partitions = list(partitions)
-        self._variable_list = sorted(variable_list, key=lambda one: slice_info_of(one).var_offset)
+        in_order = sorted(zip(slices, variable_list, strict=True), key=lambda pair: pair[0].var_offset)
+        self._variable_list = [variable for _, variable in in_order]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._variable_list)
